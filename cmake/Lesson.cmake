@@ -1,0 +1,92 @@
+# fa_add_lesson(01_naive_attention): the targets of a lesson. With NN = 01:
+#
+#   test_solution_NN        the tests, linked with the solution; run by CTest
+#   test_exercise_NN        the same object code of the tests, linked with the exercise; built on request only
+#   bench_NN                the benchmarks, linked with the solution
+#   bench_exercise_NN       the same with the exercise; built on request only
+#   test_mistake_NN_<name>  the tests, linked with the solution after one catalogued mistake (FA_MISTAKES=ON)
+#
+#   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
+#
+# A broken exercise is built by nobody who did not ask for it, so it never blocks another lesson.
+
+function(fa_add_lesson lesson)
+  string(SUBSTRING ${lesson} 0 2 number)
+  set(given ${PROJECT_SOURCE_DIR}/lessons/${lesson})
+  file(GLOB solution CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/solutions/${lesson}/*.cpp)
+  cmake_path(GET solution FILENAME file)
+
+  # Code of the lesson that is given and that both implementations need.
+  file(GLOB given_sources CONFIGURE_DEPENDS ${given}/*.cpp)
+  list(REMOVE_ITEM given_sources ${given}/test.cpp ${given}/bench.cpp)
+
+  add_library(tests_${number} OBJECT ${given}/test.cpp ${given_sources})
+  target_include_directories(tests_${number} PRIVATE ${given})
+  target_link_libraries(tests_${number} PRIVATE fa_reference Catch2::Catch2 fa_strict_options)
+
+  fa_add_implementation(solution_${number} ${lesson} ${solution} fa_strict_options)
+  fa_add_test_binary(test_solution_${number} ${number} solution_${number} "solution solutions/${lesson}/${file}")
+  catch_discover_tests(test_solution_${number} TEST_PREFIX "${number}/solution/")
+
+  fa_add_implementation(solution_${number}_renamed ${lesson} ${solution} fa_strict_options)
+  target_compile_definitions(solution_${number}_renamed PRIVATE lesson=lesson_${number})
+  set_target_properties(solution_${number}_renamed PROPERTIES EXCLUDE_FROM_ALL ON)
+
+  fa_add_implementation(exercise_${number} ${lesson} ${PROJECT_SOURCE_DIR}/exercises/${lesson}/${file}
+                        fa_compile_options)
+  target_compile_options(exercise_${number} PRIVATE -Wno-unused)  # a stub does not use its arguments yet
+  fa_add_test_binary(test_exercise_${number} ${number} exercise_${number} "exercise exercises/${lesson}/${file}")
+  set_target_properties(exercise_${number} test_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+
+  fa_add_benchmark(bench_${number} ${lesson} solution_${number})
+  fa_add_benchmark(bench_exercise_${number} ${lesson} exercise_${number})
+  set_target_properties(bench_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+
+  if(FA_MISTAKES)
+    fa_add_mistakes(${number} ${lesson})
+  endif()
+endfunction()
+
+# One source file, compiled against the lesson's contract.
+function(fa_add_implementation target lesson source options)
+  add_library(${target} OBJECT ${source})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/lessons/${lesson})
+  target_link_libraries(${target} PUBLIC fa_reference PRIVATE ${options})
+endfunction()
+
+function(fa_add_test_binary target number implementation description)
+  add_executable(${target} ${PROJECT_SOURCE_DIR}/reference/fa/implementation.cpp $<TARGET_OBJECTS:tests_${number}>)
+  target_compile_definitions(${target} PRIVATE "FA_IMPLEMENTATION=\"${description}\"")
+  target_link_libraries(${target} PRIVATE ${implementation} fa_testing)
+endfunction()
+
+function(fa_add_benchmark target lesson implementation)
+  file(GLOB given_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/${lesson}/*.cpp)
+  list(FILTER given_sources EXCLUDE REGEX "/test\\.cpp$")
+  add_executable(${target} ${given_sources})
+  target_link_libraries(${target} PRIVATE ${implementation} benchmark::benchmark fa_strict_options)
+endfunction()
+
+# tools/checks/mistakes.py writes a copy of the solution with each mistake into the build folder and prints their names.
+function(fa_add_mistakes number lesson)
+  find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+  set(folder ${PROJECT_BINARY_DIR}/mistakes/${lesson})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/${lesson}/lesson.toml
+                                         ${PROJECT_SOURCE_DIR}/tools/checks/mistakes.py)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/checks/mistakes.py write ${lesson} ${folder}
+    OUTPUT_VARIABLE names OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT TARGET mistakes)
+    add_custom_target(mistakes)
+  endif()
+  string(REPLACE "\n" ";" names "${names}")
+  foreach(name IN LISTS names)
+    set(suffix ${number}_${name})
+    file(GLOB source ${folder}/${name}/*.cpp)
+    fa_add_implementation(mistake_${suffix} ${lesson} ${source} fa_compile_options)
+    target_compile_options(mistake_${suffix} PRIVATE -w)
+    fa_add_test_binary(test_mistake_${suffix} ${number} mistake_${suffix} "mistake ${name}")
+    set_target_properties(mistake_${suffix} test_mistake_${suffix} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(mistakes test_mistake_${suffix})
+  endforeach()
+endfunction()

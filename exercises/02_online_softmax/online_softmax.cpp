@@ -1,0 +1,107 @@
+// Online softmax on scalars. Milakov and Gimelshein 2018 (arXiv:1805.02867).
+//
+// Extends lesson 01: the maximum need not be known before the sum begins. When a larger score arrives, all that was
+// summed so far is moved to the new reference point by one multiplication.
+
+#include "online_softmax.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace lesson {
+namespace {
+
+constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
+
+// e^(score − m), for m ≥ score. A score of −inf weighs 0 even if m is −inf too: −inf − −inf would be NaN.
+float weight(float score, float m) {
+  // TODO begin
+  fa::todo("Step 1: the weight of a score");
+  // TODO end
+}
+
+void validate_row(fa::hbm<const float> x, fa::hbm<float> y, fa::Index N) {
+  if (N < 0) throw std::invalid_argument("N = " + std::to_string(N) + ": must be at least 0");
+  if (x.size() < N) {
+    throw std::invalid_argument("x has " + std::to_string(x.size()) + " elements: must have N = " + std::to_string(N));
+  }
+  if (y.size() < N) {
+    throw std::invalid_argument("y has " + std::to_string(y.size()) + " elements: must have N = " + std::to_string(N));
+  }
+}
+
+// The last pass of both: y = e^(x − m) / l. Without a score above −inf, l is 0 and so is y; 0 / 0 would be NaN.
+void write_softmax(fa::hbm<const float> x, fa::hbm<float> y, fa::Index N, SoftmaxState state) {
+  // TODO begin
+  fa::todo("Step 1: the last pass");
+  // TODO end
+}
+
+}  // namespace
+
+void safe_softmax(fa::hbm<const float> x,  // (N)
+                  fa::hbm<float> y,        // (N)
+                  fa::Index N) {
+  validate_row(x, y, N);
+
+  // TODO begin
+  // Two passes over x for the state m, l; then the last pass, above. Read each x[j] once a pass: reads are counted.
+  fa::todo("Step 1: safe softmax");
+  // TODO end
+}
+
+void online_softmax(fa::hbm<const float> x,  // (N)
+                    fa::hbm<float> y,        // (N)
+                    fa::Index N) {
+  validate_row(x, y, N);
+
+  // TODO begin
+  // One pass over x for the state m, l; then the last pass.
+  fa::todo("Step 2: online softmax");
+  // TODO end
+}
+
+SoftmaxState absorb(SoftmaxState state, std::span<const float> scores) {
+  // TODO begin
+  // The new maximum; what was stored, moved to it; the terms of the tile.
+  fa::todo("Step 3: absorb a tile");
+  // TODO end
+}
+
+SoftmaxState merge(SoftmaxState a, SoftmaxState b) {
+  // TODO begin
+  fa::todo("Step 4: merge two states");
+  // TODO end
+}
+
+AttentionState absorb(AttentionState state, std::span<const float> scores, std::span<const float> values) {
+  if (scores.size() != values.size()) {
+    throw std::invalid_argument("values has " + std::to_string(values.size()) +
+                                " elements: must have as many as scores, " + std::to_string(scores.size()));
+  }
+
+  // TODO begin
+  fa::todo("Step 5: absorb a tile, with values");
+  // TODO end
+}
+
+AttentionState merge(AttentionState a, AttentionState b) {
+  // TODO begin
+  fa::todo("Step 5: merge two states, with values");
+  // TODO end
+}
+
+float output(AttentionState state) {
+  // TODO begin
+  fa::todo("Step 6: the output");
+  // TODO end
+}
+
+float log_sum_exp(AttentionState state) {
+  // TODO begin
+  fa::todo("Step 6: log-sum-exp");
+  // TODO end
+}
+
+}  // namespace lesson

@@ -1,0 +1,32 @@
+// Linked into every lesson's test binary.
+
+#include "fa/testing.h"
+
+#include <catch2/catch_translate_exception.hpp>
+#include <catch2/interfaces/catch_interfaces_reporter.hpp>
+#include <catch2/reporters/catch_reporter_event_listener.hpp>
+#include <catch2/reporters/catch_reporter_registrars.hpp>
+#include <iostream>
+
+#include "fa/todo.h"
+
+// "exercise exercises/01_naive_attention/attention_forward.cpp": defined in implementation.cpp, once for each binary.
+extern const char* const fa_implementation;
+
+namespace {
+
+// Which implementation this binary was linked with, said on stderr at each start: so nobody tests the solution and
+// believes it was the exercise.
+class ImplementationAnnouncer : public Catch::EventListenerBase {
+ public:
+  using Catch::EventListenerBase::EventListenerBase;
+  void testRunStarting(const Catch::TestRunInfo&) override {
+    std::cerr << "implementation: " << fa_implementation << '\n';
+  }
+};
+
+}  // namespace
+
+CATCH_REGISTER_LISTENER(ImplementationAnnouncer)
+
+CATCH_TRANSLATE_EXCEPTION(const fa::NotStarted& exception) { return exception.what(); }

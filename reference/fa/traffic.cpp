@@ -1,0 +1,102 @@
+#include "fa/traffic.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace fa {
+namespace {
+
+// No term of a formula exceeds B · H · Nq · Nk · D elements, an extent of 0 taken as 1, and no result has more than 32
+// such terms. In double, so that the check itself does not overflow.
+void validate_countable(const Shape& shape, Index element_bytes) {
+  if (element_bytes < 1) {
+    throw std::invalid_argument("element_bytes = " + std::to_string(element_bytes) + ": must be at least 1");
+  }
+  double bytes = 32.0 * double(element_bytes);
+  for (const Index extent : {shape.B, shape.H, shape.Nq, shape.Nk, shape.D}) {
+    bytes *= double(std::max(extent, Index{1}));
+  }
+  if (bytes >= 0x1p63) {
+    throw std::invalid_argument("B, H, Nq, Nk, D = " + std::to_string(shape.B) + ", " + std::to_string(shape.H) + ", " +
+                                std::to_string(shape.Nq) + ", " + std::to_string(shape.Nk) + ", " +
+                                std::to_string(shape.D) + ": 32 times their product, in bytes, must be below 2^63");
+  }
+}
+
+// Keys that at least one query of the tile [first, last] sees: those of its last query.
+Index visible_to_tile(const Shape& shape, const Options& options, Index first, Index Br) {
+  return visible_keys(shape, options, std::min(first + Br, shape.Nq) - 1);
+}
+
+}  // namespace
+
+Traffic standard_forward_traffic(const Shape& shape, Index element_bytes) {
+  validate(shape, {});
+  validate_countable(shape, element_bytes);
+  const Index q = query_elements(shape), k = key_elements(shape), s = score_elements(shape);
+  return {(q + k + s + s + k) * element_bytes, (s + s + q) * element_bytes};
+}
+
+Traffic v1_forward_traffic(const Shape& shape, const Options& options, const Tiles& tiles, Index element_bytes) {
+  validate(shape, options);
+  validate(tiles);
+  validate_countable(shape, element_bytes);
+  Index rows = 0;  // of Q tiles that meet a K/V tile, summed over the pairs of tiles of one head
+  for (Index j = 0; j < shape.Nk; j += tiles.Bc) {
+    for (Index i = 0; i < shape.Nq; i += tiles.Br) {
+      if (visible_to_tile(shape, options, i, tiles.Br) > j) rows += std::min(tiles.Br, shape.Nq - i);
+    }
+  }
+  const Index out_and_statistics = shape.D * element_bytes + 2 * statistic_bytes;  // bytes a row
+  const Index read = 2 * shape.Nk * shape.D * element_bytes + rows * (shape.D * element_bytes + out_and_statistics);
+  const Index written = (shape.Nq + rows) * out_and_statistics;
+  return {heads(shape) * read, heads(shape) * written};
+}
+
+Traffic v2_forward_traffic(const Shape& shape, const Options& options, const Tiles& tiles, Index element_bytes) {
+  validate(shape, options);
+  validate(tiles);
+  validate_countable(shape, element_bytes);
+  Index keys = 0;  // rows of K that meet a Q tile, summed over the Q tiles of one head
+  for (Index i = 0; i < shape.Nq; i += tiles.Br) {
+    const Index visible = visible_to_tile(shape, options, i, tiles.Br);
+    for (Index j = 0; j < visible; j += tiles.Bc) keys += std::min(tiles.Bc, shape.Nk - j);  // a tile is read whole
+  }
+  const Index read = (shape.Nq + 2 * keys) * shape.D * element_bytes;
+  const Index written = shape.Nq * (shape.D * element_bytes + statistic_bytes);
+  return {heads(shape) * read, heads(shape) * written};
+}
+
+Traffic least_forward_traffic(const Shape& shape, Index element_bytes) {
+  validate(shape, {});
+  validate_countable(shape, element_bytes);
+  const Index q = query_elements(shape), k = key_elements(shape);
+  return {(q + 2 * k) * element_bytes, q * element_bytes + query_rows(shape) * statistic_bytes};
+}
+
+Index standard_forward_scratch(const Shape& shape, Index element_bytes) {
+  validate(shape, {});
+  validate_countable(shape, element_bytes);
+  return 2 * score_elements(shape) * element_bytes;
+}
+
+Index v1_forward_scratch(const Shape& shape) {
+  validate(shape, {});
+  return 2 * query_rows(shape) * statistic_bytes;
+}
+
+Index v2_forward_scratch(const Shape& shape) {
+  validate(shape, {});
+  return query_rows(shape) * statistic_bytes;
+}
+
+Index forward_flops(const Shape& shape, const Options& options) {
+  validate(shape, options);
+  validate_countable(shape, 1);
+  Index pairs = 0;
+  for (Index i = 0; i < shape.Nq; ++i) pairs += visible_keys(shape, options, i);
+  return 4 * shape.D * pairs * heads(shape);
+}
+
+}  // namespace fa
