@@ -42,12 +42,15 @@ void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, cons
                   fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
 }
 
-// The example that the text works by hand: one head, three queries and keys, D = 2, scale = 1. Query 2 has the scores
-// 2, 1, 0.
+// [worked-example]
+// One head, three queries and keys, D = 2, scale = 1. Query 2 has the scores 2, 1, 0.
 const fa::Shape kExample{.Nq = 3, .Nk = 3, .D = 2};
 const fa::Options kExampleOptions{.scale = 1.0f};
-const fa::Inputs kExampleInputs{
-    .q = {1, 0, 0, 1, 1, 1}, .k = {2, 0, 0, 1, -1, 1}, .v = {1, 10, 3, 20, 5, 30}, .dout = {}};
+const fa::Inputs kExampleInputs{.q = {1, 0, 0, 1, 1, 1},     // (3, 2)
+                                .k = {2, 0, 0, 1, -1, 1},    // (3, 2)
+                                .v = {1, 10, 3, 20, 5, 30},  // (3, 2)
+                                .dout = {}};
+// [/worked-example]
 
 }  // namespace
 

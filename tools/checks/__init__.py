@@ -1,0 +1,1 @@
+"""What CI checks beyond the tests: `python -m checks` from tools/, or `python -m checks NAME...` for some of it."""

@@ -1,0 +1,73 @@
+"""Each lesson is complete, and the texts' links lead somewhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from checks.common import ROOT, Lesson, Result, lessons
+
+LEAST_HINTS, LEAST_MISTAKES = 3, 5
+SECTIONS = (
+    "What you will build",
+    "The idea",
+    "An example by hand",
+    "Your task",
+    "What to measure",
+    "An experiment",
+    "Questions",
+    "Common mistakes",
+    "Where to read on",
+)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
+    for file in ("README.md", "test.cpp", "bench.cpp"):
+        if not (lesson.folder / file).exists():
+            yield f"lessons/{lesson.name}/{file} is missing"
+            return
+    steps = len(lesson.data.get("step", []))
+    tests = (lesson.folder / "test.cpp").read_text(encoding="utf-8")
+    text = (lesson.folder / "README.md").read_text(encoding="utf-8")
+    cases = re.findall(r'TEST_CASE\("((?:[^"\\]|\\.)*)",\s*"([^"]*)"\)', tests)
+    for section in SECTIONS:
+        if f"\n## {section}" not in text:
+            yield f"the text has no section '{section}'"
+    if f"figures/{lesson.number}_memory.svg" not in text and f"figures/{lesson.number}_accesses.svg" not in text:
+        yield "the text does not show its memory figure"
+    for step in range(1, steps + 1):
+        if not any(f"[step{step}]" in tags for _, tags in cases):
+            yield f"no test has the tag [step{step}]"
+        if f"check {lesson.number} --step {step}" not in text:
+            yield f"the text does not tell how to check step {step}"
+    for name, tags in cases:
+        if not re.fullmatch(r"\[step\d+\]", tags) or not 1 <= int(tags[5:-1]) <= steps:
+            yield f"test '{name}' has the tags '{tags}': must be that of one step"
+    hints, mistakes = lesson.data.get("hint", []), lesson.data.get("mistake", [])
+    if len(hints) < LEAST_HINTS or any(not 1 <= hint["step"] <= steps for hint in hints):
+        yield f"{len(hints)} hints: at least {LEAST_HINTS} are needed, each for a step that exists"
+    if len(mistakes) < LEAST_MISTAKES:
+        yield f"{len(mistakes)} mistakes: at least {LEAST_MISTAKES} are needed"
+    for mistake in mistakes:
+        if mistake["caught_by"] not in [name for name, _ in cases]:
+            yield f"mistake {mistake['name']}: no test is called '{mistake['caught_by']}'"
+    if f"lessons/{lesson.name}/README.md" not in overview:
+        yield "README.md does not list the lesson"
+
+
+def broken_links(file: Path) -> list[str]:
+    """Relative links in a text that lead nowhere."""
+    targets = LINK.findall(file.read_text(encoding="utf-8"))
+    local = [target.split("#")[0] for target in targets if not re.match(r"[a-z]+:|#", target)]
+    return [target for target in local if not (file.parent / target).exists()]
+
+
+def run() -> Iterator[Result]:
+    overview = (ROOT / "README.md").read_text(encoding="utf-8")
+    for lesson in lessons():
+        missing = list(missing_parts(lesson, overview))
+        yield Result(f"{lesson.name} is complete", not missing, "\n".join(missing))
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("lessons/*/*.md"), *ROOT.glob("plots/*.md"), *ROOT.glob("reference/*.md")]
+    for file in texts:
+        broken = broken_links(file)
+        yield Result(f"links of {file.relative_to(ROOT)}", not broken, "\n".join(broken))

@@ -1,0 +1,18 @@
+"""The README's test command."""
+
+import re
+from collections.abc import Iterator
+
+from checks.common import ROOT, Result, call, tail
+
+
+def run() -> Iterator[Result]:
+    ran = call(ROOT / "course", "test")
+    summary = re.findall(r"(\d+) passed, (\d+) failed", ran.stdout)
+    if not summary:
+        yield Result("./course test", False, tail(ran.stdout))
+        return
+    passed, failed = map(int, summary[-1])
+    yield Result("./course test", ran.returncode == 0 and passed > 0, tail(ran.stdout), count=max(passed, 1))
+    if failed:
+        yield Result("tests that failed", False, tail(ran.stdout, 80), count=failed)
