@@ -10,15 +10,13 @@ FetchContent_Declare(
   URL https://github.com/catchorg/Catch2/archive/refs/tags/v3.7.1.tar.gz
   URL_HASH SHA256=c991b247a1a0d7bb9c39aa35faf0fe9e19764213f28ffba3109388e62ee0269c
   DOWNLOAD_EXTRACT_TIMESTAMP ON
-  SYSTEM
   FIND_PACKAGE_ARGS 3.4)
 
 FetchContent_Declare(
   benchmark
-  URL https://github.com/google/benchmark/archive/refs/tags/v1.8.3.tar.gz
-  URL_HASH SHA256=6bc180a57d23d4d9515519f92b0c83d61b05b5bab188961f36ac7b06b0d9e9ce
+  URL https://github.com/google/benchmark/archive/refs/tags/v1.9.1.tar.gz
+  URL_HASH SHA256=32131c08ee31eeff2c8968d7e874f3cb648034377dfc32a4c377fa8796d84981
   DOWNLOAD_EXTRACT_TIMESTAMP ON
-  SYSTEM
   FIND_PACKAGE_ARGS 1.7)
 
 # Of a downloaded Google Benchmark, only the library.
@@ -27,8 +25,13 @@ set(BENCHMARK_ENABLE_INSTALL OFF)
 
 FetchContent_MakeAvailable(Catch2 benchmark)
 
-# catch_discover_tests: a system package puts it on the module path, a download keeps it in extras/.
+# What a system package has by itself, a download needs to be told: that its headers are not ours to warn about, and where
+# catch_discover_tests is.
 if(Catch2_SOURCE_DIR)
+  set_target_properties(Catch2 PROPERTIES SYSTEM ON)
   list(APPEND CMAKE_MODULE_PATH ${Catch2_SOURCE_DIR}/extras)
+endif()
+if(benchmark_SOURCE_DIR)
+  set_target_properties(benchmark PROPERTIES SYSTEM ON)
 endif()
 include(Catch)

@@ -11,12 +11,10 @@
 //
 // Promises, besides those of lessons 01 and 03 (masks, NaN, −inf, scores of any size, any tiles):
 //   - m and l, float, are those of the whole row: lse = m + ln l. A row that sees no key, or only scores of −inf, has
-//   out = 0,
-//     m = −inf, l = 0.
-//   - HBM sees exactly forward_traffic(shape, options, tiles): out, m and l are written once to initialize them; k and
-//   v
-//     are read once; for each pair of tiles in which a query sees a key, the rows of q, out, m and l are read and those
-//     of out, m and l are written.
+//     out = 0, m = −inf, l = 0.
+//   - HBM sees exactly forward_traffic(shape, options, tiles): out, m and l are written once to initialize them; each
+//     row of k and v is read once; and for each pair of tiles in which some query sees some key, the rows of q, out, m
+//     and l are read and those of out, m and l are written.
 //   - Working memory comes from `sram`: exactly tile_bytes(tiles, D) at its peak.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
@@ -42,6 +40,7 @@ fa::Index tile_bytes(const fa::Tiles& tiles, fa::Index D);
 fa::Tiles choose_tiles(fa::Index sram_bytes, fa::Index D);
 
 // Step 3.
+// [signature]
 void attention_forward(fa::hbm<const float> q,  // (B, H, Nq, D)
                        fa::hbm<const float> k,  // (B, H, Nk, D)
                        fa::hbm<const float> v,  // (B, H, Nk, D)
@@ -49,6 +48,7 @@ void attention_forward(fa::hbm<const float> q,  // (B, H, Nq, D)
                        fa::hbm<float> m,        // (B, H, Nq)
                        fa::hbm<float> l,        // (B, H, Nq)
                        const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles, fa::Scratch& sram);
+// [/signature]
 
 // Step 4. The bytes that step 3 moves through HBM, without running it. Throws std::invalid_argument for a shape,
 // options or tiles that fa::validate rejects.

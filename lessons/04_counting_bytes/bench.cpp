@@ -19,10 +19,15 @@
 // Lesson 03's function has the same name. It is compiled in its own namespace for this comparison: see
 // cmake/Lesson.cmake.
 namespace lesson_03 {
-void attention_forward(fa::hbm<const float> q, fa::hbm<const float> k, fa::hbm<const float> v, fa::hbm<float> out,
-                       fa::hbm<float> lse, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles,
-                       fa::Scratch& sram);
-}
+// [lesson-03]
+void attention_forward(fa::hbm<const float> q,  // (B, H, Nq, D)
+                       fa::hbm<const float> k,  // (B, H, Nk, D)
+                       fa::hbm<const float> v,  // (B, H, Nk, D)
+                       fa::hbm<float> out,      // (B, H, Nq, D)
+                       fa::hbm<float> lse,      // (B, H, Nq)
+                       const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles, fa::Scratch& sram);
+// [/lesson-03]
+}  // namespace lesson_03
 
 namespace {
 

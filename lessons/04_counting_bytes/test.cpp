@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -10,106 +10,56 @@
 #include "comparison.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
-
-namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-// Both ways round, dividing nothing, smaller and larger than what they cut.
-constexpr fa::Tiles kTiles[] = {{.Br = 1, .Bc = 1}, {.Br = 3, .Bc = 5},   {.Br = 5, .Bc = 3},
-                                {.Br = 8, .Bc = 8}, {.Br = 32, .Bc = 16}, {.Br = 200, .Bc = 300}};
-
-// One run: the outputs and everything that was metered.
-struct Run {
-  std::vector<float> out, m, l;
-  fa::TrafficMeter meter;
-  fa::Scratch sram{"SRAM"};
-  fa::Scratch scratch;  // m and l: what grows with N beyond q, k, v and out
-
-  Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
-      : out(fa::poisoned(fa::query_elements(shape))),
-        m(fa::poisoned(fa::query_rows(shape))),
-        l(fa::poisoned(fa::query_rows(shape))) {
-    const auto statistics = scratch.allocate<float>("m and l", 2 * fa::query_rows(shape));
-    lesson::attention_forward(meter.buffer("q", inputs.q), meter.buffer("k", inputs.k), meter.buffer("v", inputs.v),
-                              meter.buffer("out", out), meter.buffer("m", m), meter.buffer("l", l), shape, options,
-                              tiles, sram);
-  }
-};
-
-void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
-                          const fa::Tiles& tiles) {
-  CAPTURE(shape, options, tiles);
-  const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
-  const Run run(inputs, shape, options, tiles);
-  fa::check_close("out", run.out, oracle.out, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
-                  fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
-  std::vector<float> lse;
-  for (std::size_t row = 0; row < run.m.size(); ++row) {
-    lse.push_back(run.l[row] == 0.0f ? -kInfinity : run.m[row] + std::log(run.l[row]));
-  }
-  fa::check_close("m + ln l", lse, oracle.lse, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}},
-                  fa::lse_tolerance(inputs.q, inputs.k, shape, options));
-}
-
-void check_traffic(const fa::Traffic& counted, const fa::Traffic& formula) {
-  CHECK(counted.read_bytes == formula.read_bytes);
-  CHECK(counted.written_bytes == formula.written_bytes);
-}
-
-}  // namespace
+#include "metered_run.h"
 
 // ---- Step 1
 
 TEST_CASE("the bytes of tiles: q, out, k, v, S, m and l", "[step1]") {
-  CHECK(lesson::tile_bytes({.Br = 1, .Bc = 1}, 1) == 4 * (2 + 2 + 1 + 2));
-  CHECK(lesson::tile_bytes({.Br = 32, .Bc = 16}, 64) == 4 * (2 * 32 * 64 + 2 * 16 * 64 + 32 * 16 + 2 * 32));
-  // The paper's Bc = ⌈M / 4d⌉ and Br = min(Bc, d) at M = 25,000 elements and d = 64 give 98 and 64. They need more than
-  // M.
-  CHECK(lesson::tile_bytes({.Br = 64, .Bc = 98}, 64) == 4 * 27136);
+  check_tile_bytes({.Br = 2, .Bc = 5}, 3, 4 * (2 * 6 + 2 * 15 + 10 + 2 * 2));
+  check_tile_bytes({.Br = 5, .Bc = 2}, 3, 4 * (2 * 15 + 2 * 6 + 10 + 2 * 5));
+  check_tile_bytes({.Br = 1, .Bc = 1}, 1, 4 * (2 + 2 + 1 + 2));
+  check_tile_bytes({.Br = 32, .Bc = 32}, 64, 37120);
+}
+
+TEST_CASE("tiles by the paper's formula need more than there is", "[step1]") {
+  // Bc = ceil(M / 4d), Br = min(Bc, d), with d = 64. M = 1000 elements give 4 and 4, 25,000 give 98 and 64.
+  check_tile_bytes({.Br = 4, .Bc = 4}, 64, 4 * 1048);
+  check_tile_bytes({.Br = 64, .Bc = 98}, 64, 4 * 27136);
+  // The same with 100,000, the bytes of 25,000 elements, taken for M.
+  check_tile_bytes({.Br = 64, .Bc = 391}, 64, 333568);
 }
 
 // ---- Step 2
 
+TEST_CASE("sizes are bytes: 100,000 bytes at D = 64 hold 86 keys", "[step2]") {
+  check_choice(100000, 64, {.Br = 64, .Bc = 86});
+  check_choice(37120, 64, {.Br = 32, .Bc = 32});
+  check_choice(kHopperSram, 64, {.Br = 64, .Bc = 259});
+  check_choice(kHopperSram, 128, {.Br = 95, .Bc = 95});
+}
+
 TEST_CASE("the tiles fit, and one more key would not", "[step2]") {
-  for (const fa::Index D : {1, 3, 20, 63, 64, 128, 256}) {
+  for (const fa::Index D : {64, 1, 3, 20, 63, 128, 256}) {
     for (const fa::Index sram_bytes : {4 * 1000, 49152, 65536, 100000, 101376, 166912, 232448}) {
       if (sram_bytes < 4 * (4 * D + 3)) continue;  // not even one row of each
-      CAPTURE(D, sram_bytes);
-      const fa::Tiles tiles = lesson::choose_tiles(sram_bytes, D);
-      CHECK(tiles.Bc >= 1);
-      CHECK(tiles.Br == std::min(tiles.Bc, D));
       const auto bytes = [D](fa::Index Bc) {
         const fa::Index Br = std::min(Bc, D);
         return 4 * (2 * Br * D + 2 * Bc * D + Br * Bc + 2 * Br);
       };
-      CHECK(bytes(tiles.Bc) <= sram_bytes);
-      CHECK(bytes(tiles.Bc + 1) > sram_bytes);
+      fa::Index Bc = 1;
+      while (bytes(Bc + 1) <= sram_bytes) ++Bc;
+      check_choice(sram_bytes, D, {.Br = std::min(Bc, D), .Bc = Bc});
     }
   }
 }
 
-TEST_CASE("sizes are bytes: 100,000 bytes at D = 64 hold 86 keys", "[step2]") {
-  const fa::Tiles tiles = lesson::choose_tiles(100000, 64);
-  CHECK(tiles.Bc == 86);
-  CHECK(tiles.Br == 64);
-}
-
 TEST_CASE("an SRAM that is too small is named", "[step2]") {
   using Catch::Matchers::ContainsSubstring;
-  CHECK(lesson::choose_tiles(4 * (4 * 64 + 3), 64).Bc == 1);  // exactly one row of each
+  check_choice(4 * (4 * 64 + 3), 64, {.Br = 1, .Bc = 1});  // exactly one row of each
   CHECK_THROWS_WITH(lesson::choose_tiles(4 * (4 * 64 + 3) - 1, 64), ContainsSubstring("sram_bytes = 1035"));
   CHECK_THROWS_AS(lesson::choose_tiles(0, 64), std::invalid_argument);
   CHECK_THROWS_AS(lesson::choose_tiles(-5, 64), std::invalid_argument);
   CHECK_THROWS_WITH(lesson::choose_tiles(1000, 0), ContainsSubstring("D = 0"));
-}
-
-TEST_CASE("what choose_tiles answers, runs in that SRAM", "[step2]") {
-  const fa::Shape shape{.B = 1, .H = 1, .Nq = 70, .Nk = 50, .D = 20};
-  const fa::Tiles tiles = lesson::choose_tiles(10000, shape.D);
-  const Run run(fa::make_inputs(shape), shape, {}, tiles);
-  CHECK(run.sram.peak_bytes() <= 10000);
 }
 
 // ---- Step 3
@@ -125,25 +75,34 @@ TEST_CASE("a single key: out is its value, m its score, l is 1", "[step3]") {
 }
 
 TEST_CASE("the worked example of lesson 02: m, l and the normalized output", "[step3]") {
-  // D = 1, q = 1, so the scores are the keys.
-  const fa::Shape shape{.Nq = 1, .Nk = 3, .D = 1};
-  const fa::Inputs inputs{.q = {1}, .k = {2, 1, 0}, .v = {1, 3, 5}, .dout = {}};
-  const fa::Inputs reversed{.q = {1}, .k = {0, 1, 2}, .v = {5, 3, 1}, .dout = {}};
-  for (const fa::Inputs& example : {inputs, reversed}) {
-    for (const fa::Index Bc : {1, 2, 3}) {
-      CAPTURE(example.k, Bc);
-      const Run run(example, shape, {}, {.Br = 1, .Bc = Bc});
-      fa::check_close("(m, l, out)", std::vector<float>{run.m[0], run.l[0], run.out[0]},
-                      std::vector<double>{2, 1.503215, 1.849579}, {{"component", 3}},
+  // D = 1, q = 1, so the scores are the keys. Of the keys 2, 1 alone, and of all three in both orders.
+  const auto check = [](const fa::Inputs& inputs, const std::vector<double>& expected) {
+    const fa::Shape shape{.Nq = 1, .Nk = fa::Index(inputs.k.size()), .D = 1};
+    for (fa::Index Bc = shape.Nk; Bc >= 1; --Bc) {
+      CAPTURE(inputs.k, Bc);
+      const Run run(inputs, shape, {}, {.Br = 1, .Bc = Bc});
+      fa::check_close("(m, l, out)", std::vector<float>{run.m[0], run.l[0], run.out[0]}, expected, {{"component", 3}},
                       {.absolute = 1e-6, .relative = 1e-6, .normwise = 1e-6});
     }
-  }
+  };
+  check({.q = {1}, .k = {2, 1}, .v = {1, 3}, .dout = {}}, {2, 1.367879, 1.537883});
+  check({.q = {1}, .k = {2, 1, 0}, .v = {1, 3, 5}, .dout = {}}, {2, 1.503215, 1.849579});
+  check({.q = {1}, .k = {0, 1, 2}, .v = {5, 3, 1}, .dout = {}}, {2, 1.503215, 1.849579});
 }
 
 TEST_CASE("all logits far below zero: m does not start at 0", "[step3]") {
   const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 1};
   const fa::Inputs inputs{.q = {1, 2}, .k = {-5e4f, -5e4f - 1, -5e4f - 2}, .v = {1, 3, 5}, .dout = {}};
   for (const fa::Tiles& tiles : kTiles) check_against_oracle(inputs, shape, {}, tiles);
+}
+
+TEST_CASE("a query that sees no key has out = 0, m = -inf, l = 0", "[step3]") {
+  const fa::Shape shape{.Nq = 20, .Nk = 12, .D = 3};  // queries 0 to 7 see none
+  const Run run(fa::make_inputs(shape), shape, {.causal = true}, {.Br = 6, .Bc = 5});
+  const std::vector<double> zeros(8 * 3, 0.0), infinities(8, fa::negative_infinity);
+  fa::check_close("out", std::span(run.out).first(8 * 3), zeros, {{"i", 8}, {"d", 3}}, {});
+  fa::check_close("m", std::span(run.m).first(8), infinities, {{"i", 8}}, {});
+  fa::check_close("l", std::span(run.l).first(8), std::span(zeros).first(8), {{"i", 8}}, {});
 }
 
 TEST_CASE("out, m and l agree with the oracle, whatever the shape and the tiles, causal or not", "[step3]") {
@@ -169,17 +128,6 @@ TEST_CASE("out, m and l agree with the oracle on inputs of every kind and any sc
   }
 }
 
-TEST_CASE("a query that sees no key has out = 0, m = -inf, l = 0", "[step3]") {
-  const fa::Shape shape{.Nq = 20, .Nk = 12, .D = 3};
-  const Run run(fa::make_inputs(shape), shape, {.causal = true}, {.Br = 6, .Bc = 5});
-  for (std::size_t i = 0; i < 8; ++i) {
-    CAPTURE(i);
-    CHECK(run.m[i] == -kInfinity);
-    CHECK(run.l[i] == 0.0f);
-    for (std::size_t d = 0; d < 3; ++d) CHECK(run.out[i * 3 + d] == 0.0f);
-  }
-}
-
 TEST_CASE("a NaN reaches what depends on it, and nothing else", "[step3]") {
   const fa::Shape shape{.B = 1, .H = 2, .Nq = 9, .Nk = 9, .D = 4};
   for (const fa::Tiles& tiles : kTiles) {
@@ -195,6 +143,18 @@ TEST_CASE("a NaN reaches what depends on it, and nothing else", "[step3]") {
   }
 }
 
+TEST_CASE("k and v are read once; q, out, m and l travel once for each K/V tile", "[step3]") {
+  // 5 rows meet each of 3 K/V tiles.
+  check_buffers({.B = 2, .H = 3, .Nq = 5, .Nk = 7, .D = 3}, {}, {.Br = 2, .Bc = 3}, 5 * 3);
+}
+
+TEST_CASE("under a causal mask, a Q tile makes no trip for K/V tiles that it does not see", "[step3]") {
+  // Q tiles of 2 rows see, of two K/V tiles: the first; both; both.
+  check_buffers({.B = 2, .H = 3, .Nq = 6, .Nk = 6, .D = 3}, {.causal = true}, {.Br = 2, .Bc = 3}, 2 + 4 + 4);
+  // Queries 0 to 2 see no key, query 6 sees all 4. Q tiles of 2, 2, 2 and 1 rows see: none; the first; the first; both.
+  check_buffers({.B = 1, .H = 2, .Nq = 7, .Nk = 4, .D = 3}, {.causal = true}, {.Br = 2, .Bc = 3}, 2 + 2 + 2);
+}
+
 TEST_CASE("tiles take exactly tile_bytes of SRAM, whatever N is; memory grows as N", "[step3]") {
   const fa::Tiles tiles{.Br = 3, .Bc = 2};
   std::vector<double> n, bytes;
@@ -202,11 +162,18 @@ TEST_CASE("tiles take exactly tile_bytes of SRAM, whatever N is; memory grows as
     const fa::Shape shape{.B = 1, .H = 2, .Nq = N, .Nk = N, .D = 3};
     const Run run(fa::make_inputs(shape), shape, {}, tiles);
     CHECK(run.sram.bytes_in_use() == 0);
-    CHECK(run.sram.peak_bytes() == lesson::tile_bytes(tiles, shape.D));
+    check_bytes("SRAM", lesson::tile_bytes(tiles, shape.D), run.sram.peak_bytes());
     n.push_back(double(N));
     bytes.push_back(double(run.scratch.peak_bytes() + run.sram.peak_bytes()));
   }
   CHECK(std::abs(fa::log_log_slope(n, bytes) - 1.0) <= 0.05);
+}
+
+TEST_CASE("what choose_tiles answers, runs in that SRAM", "[step3]") {
+  const fa::Shape shape{.B = 1, .H = 1, .Nq = 70, .Nk = 50, .D = 20};
+  const fa::Tiles tiles = lesson::choose_tiles(10000, shape.D);
+  const Run run(fa::make_inputs(shape), shape, {}, tiles);
+  CHECK(run.sram.peak_bytes() <= 10000);
 }
 
 TEST_CASE("bad arguments are named, and nothing is written", "[step3]") {
@@ -236,11 +203,12 @@ TEST_CASE("bad arguments are named, and nothing is written", "[step3]") {
 // ---- Step 4
 
 TEST_CASE("the traffic of the worked example", "[step4]") {
-  // N = 512, D = 64, Br = Bc = 32: Tc = 16, reads 2 N D + Tc (2 N D + 2 N), writes (Tc + 1)(N D + 2 N) floats.
+  // [worked-example]
   const fa::Shape shape{.B = 1, .H = 1, .Nq = 512, .Nk = 512, .D = 64};
   const fa::Traffic traffic = lesson::forward_traffic(shape, {}, {.Br = 32, .Bc = 32});
-  CHECK(traffic.read_bytes == 4521984);
-  CHECK(traffic.written_bytes == 2162688 + 135168);
+  check_bytes("N = 512, D = 64, Br = Bc = 32, read", 4521984, traffic.read_bytes);
+  check_bytes("N = 512, D = 64, Br = Bc = 32, written", 2162688 + 135168, traffic.written_bytes);
+  // [/worked-example]
 }
 
 TEST_CASE("formula = count, to the byte, whatever the shape and the tiles, causal or not", "[step4]") {
@@ -250,29 +218,48 @@ TEST_CASE("formula = count, to the byte, whatever the shape and the tiles, causa
         const fa::Options options{.causal = causal};
         CAPTURE(shape, tiles, options);
         const Run run(fa::make_inputs(shape), shape, options, tiles);
-        check_traffic(run.meter.total(), lesson::forward_traffic(shape, options, tiles));
+        check_traffic("forward_traffic", run.meter.total(), lesson::forward_traffic(shape, options, tiles));
       }
     }
   }
 }
 
-TEST_CASE("k and v are read once and never written; q is never written", "[step4]") {
-  const fa::Shape shape{.B = 2, .H = 3, .Nq = 17, .Nk = 23, .D = 5};
-  const Run run(fa::make_inputs(shape), shape, {.causal = true}, {.Br = 4, .Bc = 6});
-  for (const char* name : {"k", "v"}) CHECK(run.meter.of(name) == fa::Traffic{4 * fa::key_elements(shape), 0});
-  CHECK(run.meter.of("q").written_bytes == 0);
-}
-
 TEST_CASE("the formula agrees with the reference's at the sizes of real models", "[step4]") {
+  const fa::Shape gpt2{.B = 64, .H = 16, .Nq = 1024, .Nk = 1024, .D = 64};
+  const fa::Shape llama{.B = 1, .H = 32, .Nq = 32768, .Nk = 32768, .D = 128};
   for (const bool causal : {false, true}) {
-    const fa::Options options{.causal = causal};
-    const fa::Shape gpt2{.B = 64, .H = 16, .Nq = 1024, .Nk = 1024, .D = 64};
-    const fa::Shape llama{.B = 1, .H = 32, .Nq = 32768, .Nk = 32768, .D = 128};
     for (const fa::Shape& shape : {gpt2, llama}) {
+      const fa::Options options{.causal = causal};
       const fa::Tiles tiles{.Br = 64, .Bc = 100};
-      check_traffic(lesson::forward_traffic(shape, options, tiles), fa::v1_forward_traffic(shape, options, tiles));
+      CAPTURE(shape, tiles, options);
+      check_traffic("forward_traffic", fa::v1_forward_traffic(shape, options, tiles),
+                    lesson::forward_traffic(shape, options, tiles));
     }
   }
+  // The shape at which an H200's counters were read for the text.
+  const fa::Shape measured{.B = 1, .H = 264, .Nq = 2048, .Nk = 2048, .D = 64};
+  check_bytes("264 heads, read", 18270388224, lesson::forward_traffic(measured, {}, {.Br = 32, .Bc = 32}).read_bytes);
+}
+
+TEST_CASE("for a given SRAM, the traffic grows as the square of N", "[step4]") {
+  std::vector<double> n, bytes;
+  for (const fa::Index N : {8192, 16384, 32768, 65536}) {
+    n.push_back(double(N));
+    bytes.push_back(double(lesson::forward_traffic({.Nq = N, .Nk = N, .D = 64}, {}, {.Br = 64, .Bc = 259}).total()));
+  }
+  CHECK(std::abs(fa::log_log_slope(n, bytes) - 2.0) <= 0.05);
+}
+
+TEST_CASE("without a mask, Br does not show in the traffic", "[step4]") {
+  const fa::Shape shape{.Nq = 4096, .Nk = 4096, .D = 64};
+  const fa::Traffic chosen = lesson::forward_traffic(shape, {}, {.Br = 64, .Bc = 259});
+  for (const fa::Index Br : {1, 7, 100, 4096}) {
+    CAPTURE(Br);
+    check_traffic("forward_traffic", chosen, lesson::forward_traffic(shape, {}, {.Br = Br, .Bc = 259}));
+  }
+  // So the fewest bytes are those of Br = 1, which leaves room for more keys.
+  CHECK(lesson::tile_bytes({.Br = 1, .Bc = 449}, 64) <= kHopperSram);
+  check_bytes("Br = 1, Bc = 449, total", 35291136, lesson::forward_traffic(shape, {}, {.Br = 1, .Bc = 449}).total());
 }
 
 TEST_CASE("V1 moves fewer bytes than standard attention, which is counted too", "[step4]") {
@@ -288,8 +275,14 @@ TEST_CASE("V1 moves fewer bytes than standard attention, which is counted too", 
     const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
     fa::check_close("out", out, oracle.out, {{"b", 1}, {"h", 2}, {"i", 256}, {"d", 16}},
                     fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
-    check_traffic(meter.total(), fa::standard_forward_traffic(shape));
-    const fa::Tiles tiles = lesson::choose_tiles(16384, shape.D);
+    check_traffic("standard attention", fa::standard_forward_traffic(shape), meter.total());
+    const fa::Tiles tiles{.Br = 16, .Bc = 74};  // for 16 KiB
     CHECK(lesson::forward_traffic(shape, options, tiles).total() < meter.total().total() / 2);
   }
+}
+
+TEST_CASE("at D = 128 in float, V1 moves more than idealized standard attention", "[step4]") {
+  const fa::Shape shape{.Nq = 4096, .Nk = 4096, .D = 128};
+  check_bytes("standard attention, total", 276824064, fa::standard_forward_traffic(shape).total());
+  check_bytes("V1, total", 286031872, lesson::forward_traffic(shape, {}, {.Br = 95, .Bc = 95}).total());
 }

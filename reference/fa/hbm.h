@@ -139,6 +139,7 @@ class TrafficMeter {
   hbm<const float> buffer(const std::string& name, const std::vector<float>& memory) {
     return buffer(name, std::span(memory));
   }
+  hbm<const float> buffer(const std::string& name, const std::vector<float>&& memory) = delete;  // gone after the call
 
   Traffic total() const;
   Traffic of(std::string_view name) const;  // throws std::invalid_argument for a name that was never attached

@@ -16,8 +16,8 @@ inline constexpr double negative_infinity = -std::numeric_limits<double>::infini
 // For each query i of each head, over the keys j that it sees:
 //   s_ij = scale · Σ_d q_id k_jd      m_i = max_j s_ij      l_i = Σ_j e^(s_ij − m_i)
 //   p_ij = e^(s_ij − m_i) / l_i       out_id = Σ_j p_ij v_jd      lse_i = m_i + ln l_i
-// A row that sees no key, or only scores of −inf: out = 0, m = −inf, l = 0, lse = −inf. A NaN or a score of +inf makes
-// its row NaN, as IEEE arithmetic says.
+// A row that sees no key, or only scores of −inf, has weights of 0: out = 0 where the values are finite, m = −inf, l =
+// 0, lse = −inf. A NaN or a score of +inf makes its row NaN, as IEEE arithmetic says.
 struct ForwardOracle {
   std::vector<double> out;        // (B, H, Nq, D)
   std::vector<double> m, l, lse;  // (B, H, Nq)

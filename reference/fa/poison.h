@@ -13,7 +13,9 @@ namespace fa {
 inline constexpr std::uint32_t poison_bits = 0x7fc0'fa11;  // a quiet NaN
 
 inline float poison() { return std::bit_cast<float>(poison_bits); }
-inline bool is_poison(float value) { return std::bit_cast<std::uint32_t>(value) == poison_bits; }
+inline bool is_poison(float value) {
+  return (std::bit_cast<std::uint32_t>(value) & 0x7fff'ffff) == poison_bits;  // also after a change of sign
+}
 
 // What an element of type T is before its first write: poison if it can be a NaN, else zero.
 template <class T>

@@ -83,7 +83,7 @@ fa::Tiles choose_tiles(fa::Index sram_bytes, fa::Index D) {
                                 std::to_string(least) + ", for one row of each tile at D = " + std::to_string(D));
   }
 
-  // Step 2: four tiles alone allow no more than M / 4d, the paper's Bc, so start there and leave room for S, m and l.
+  // Step 2: with k and v alone, Bc would be M / 2d for M elements. Start there and take away until all else fits, too.
   fa::Index Bc = sram_bytes / (fa::Index{sizeof(float)} * 2 * D);
   while (tile_bytes({.Br = std::min(Bc, D), .Bc = Bc}, D) > sram_bytes) --Bc;
   return {.Br = std::min(Bc, D), .Bc = Bc};

@@ -1,12 +1,15 @@
 """Code in the texts is cut from the sources, so it cannot drift.
 
 A line `<!-- snippet: path#marker -->` is followed by a fenced block that holds the lines between `// [marker]` and `// [/marker]` of
-that file. `<!-- diff: path#marker path#marker -->` is followed by a block that holds the difference of two such snippets.
+that file. `<!-- diff: path#marker path#marker -->` is followed by a block that holds the difference of two such snippets, and
+`<!-- output: ./course demo invariant -->` by one that holds what this command prints.
 `python -m checks.snippets --write` fills the blocks; without it, they are checked.
 """
 
 import difflib
 import re
+import shlex
+import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -14,7 +17,7 @@ from pathlib import Path
 
 from checks.common import ROOT, Result
 
-DIRECTIVE = re.compile(r"^<!-- (snippet|diff): (\S+)(?: (\S+))? -->$")
+DIRECTIVE = re.compile(r"^<!-- (snippet|diff|output): (\S+)(?: (\S.*))? -->$")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cpp", ".py": "python", ".sh": "sh", ".cmake": "cmake", ".toml": "toml"}
 
 
@@ -31,10 +34,22 @@ def snippet(reference: str) -> list[str]:
     return textwrap.dedent("\n".join(inner)).splitlines()
 
 
+def output(program: str, arguments: str) -> list[str]:
+    """What a command of the course prints on stdout. Raises ValueError if it is another program, or fails."""
+    if program != "./course":
+        raise ValueError(f"output: {program}: must be ./course")
+    ran = subprocess.run([ROOT / "course", *shlex.split(arguments)], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ran.returncode != 0:
+        raise ValueError(f"output: {program} {arguments}: exit code {ran.returncode}: {ran.stderr.strip()}")
+    return [line.rstrip() for line in ran.stdout.strip("\n").splitlines()]
+
+
 def block(kind: str, first: str, second: str | None) -> list[str]:
     """The fenced block for a directive."""
     if kind == "snippet":
         return [f"```{LANGUAGES.get(Path(first.partition('#')[0]).suffix, '')}", *snippet(first), "```"]
+    if kind == "output":
+        return ["```text", *output(first, second or ""), "```"]
     if second is None:
         raise ValueError(f"diff: {first}: a second path#marker is needed")
     difference = difflib.unified_diff(snippet(first), snippet(second), n=2, lineterm="")
@@ -67,7 +82,7 @@ def filled(text: str) -> str:
 def texts() -> list[Path]:
     folders = [ROOT, *(ROOT / name for name in ("lessons", "reference", "plots", "tools"))]
     files = {file for folder in folders[1:] for file in folder.rglob("*.md")} | set(ROOT.glob("*.md"))
-    return sorted(file for file in files if "<!-- snippet:" in (text := file.read_text(encoding="utf-8")) or "<!-- diff:" in text)
+    return sorted(file for file in files if any(map(DIRECTIVE.match, file.read_text(encoding="utf-8").splitlines())))
 
 
 def check(file: Path) -> Result:

@@ -87,8 +87,9 @@ std::vector<Algorithm> algorithms(const Request& request) {
   };
   const auto run_v1 = [options, v1_tiles](Head& head) {
     auto m = head.scratch.allocate<float>("m", head.shape.Nq), l = head.scratch.allocate<float>("l", head.shape.Nq);
-    lesson::attention_forward(head.q, head.k, head.v, head.out_in_hbm, head.attach("m", m), head.attach("l", l),
-                              head.shape, options, v1_tiles, head.sram);
+    const fa::hbm<float> m_in_hbm = head.attach("m", m), l_in_hbm = head.attach("l", l);
+    lesson::attention_forward(head.q, head.k, head.v, head.out_in_hbm, m_in_hbm, l_in_hbm, head.shape, options,
+                              v1_tiles, head.sram);
   };
   const auto run_v2 = [options, v2_tiles](Head& head) {
     auto lse = head.scratch.allocate<float>("lse", head.shape.Nq);
