@@ -18,7 +18,7 @@ PLACES = {
 
 
 def draw(data: dict, roofs: dict) -> Figure:
-    bandwidth, peak = roofs["copy_bytes_per_second"], roofs["product_flop_per_second"]
+    bandwidth, peak = (roofs[name]["median"] for name in ("copy_bytes_per_second", "product_flop_per_second"))
     ridge = peak / bandwidth
     intensity = {place: data[place[0]][place[1]]["flop"] / data[place[0]][place[1]]["hbm_bytes"] for place in PLACES}
 
@@ -31,7 +31,8 @@ def draw(data: dict, roofs: dict) -> Figure:
         "The ceiling that bytes allow on one H200. None of these algorithms was timed here",
         "Points: FLOP of the two products over bytes through HBM, by formula (demo_traffic); one head, N = 4096, fp16,\n"
         "tiles for 227 KiB of SRAM. Caches are left out. Standard attention is idealized: each kernel touches each operand once.\n"
-        "Roofs: matrix product in bf16, and copy; measured on one H200 (PyTorch 2.11, CUDA 13.0).",
+        f"Roofs: {roofs['gpu']}, driver {roofs['driver']}, PyTorch {roofs['pytorch']}, CUDA {roofs['cuda']}, commit {roofs['commit']};\n"
+        f"{roofs['measured']}.",
         right=0.3,
     )
     left, right, bottom = 16, 1024, 64

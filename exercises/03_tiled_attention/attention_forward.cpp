@@ -24,6 +24,7 @@ void add_combination(const float* __restrict factors,  // (rows)
                      const float* __restrict matrix,   // (rows, width)
                      float* __restrict sum,            // (width)
                      fa::Index rows, fa::Index width) {
+  // [combination]
   fa::Index r = 0;
   for (; r + 4 <= rows; r += 4) {
     const float *f = factors + r, *row = matrix + r * width;
@@ -31,6 +32,7 @@ void add_combination(const float* __restrict factors,  // (rows)
       sum[c] += f[0] * row[c] + f[1] * row[width + c] + f[2] * row[2 * width + c] + f[3] * row[3 * width + c];
     }
   }
+  // [/combination]
   for (; r < rows; ++r) {
     for (fa::Index c = 0; c < width; ++c) sum[c] += factors[r] * matrix[r * width + c];
   }
@@ -101,7 +103,8 @@ void attention_forward(fa::hbm<const float> q,  // (B, H, Nq, D)
   auto l = sram.allocate<float>("l", Br);
 
   // TODO begin
-  // For each head and each Q tile: load it, empty its states, let the K/V tiles pass, write out and lse.
+  // For each head and each Q tile: load it, empty its states, let the K/V tiles pass, write out and lse. Step 4 is in
+  // here too: stop after the last key that the tile sees, and let each row absorb only the keys that it sees.
   fa::todo("Step 3: attention from tiles");
   // TODO end
 }

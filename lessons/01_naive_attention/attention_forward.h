@@ -15,8 +15,7 @@
 //   - A row that sees no key, or only scores of −inf, has p = 0 and out = 0.
 //   - Scores of any size are right: a row's result depends on differences of scores only.
 //   - A NaN reaches every out that depends on it; so does a score of +inf (inf − inf). A score of −inf weighs 0.
-//   - Working memory comes from `scratch`: S and P, 2 · B · H · Nq · Nk floats. That grows as N²; the lesson is about
-//   it.
+//   - Working memory comes from `scratch`: S and P, 2 · B · H · Nq · Nk floats. That grows as N².
 //
 // Rejects with std::invalid_argument, which names the argument, before anything is written: a shape or options that
 // fa::validate rejects; a null pointer to an operand that has elements.

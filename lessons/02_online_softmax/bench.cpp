@@ -1,9 +1,8 @@
 // Lesson 02: what online softmax saves, on one row of N scores. One thread.
 //
-//   safe_softmax, online_softmax   counter accesses: reads and writes of HBM an element, counted
-//   whole_row, tile_by_tile        counter scratch_bytes: the peak of working memory when the output of a query is
-//   computed
-//                                  from all its scores at once, and when a tile of them is absorbed at a time
+// safe_softmax, online_softmax: counter accesses, the reads and writes of HBM an element, counted.
+// whole_row, tile_by_tile: counter scratch_bytes, the peak of working memory when the output of one query is computed
+// from all its scores at once, and when a tile of 64 of them is absorbed at a time.
 
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,5 @@
-// Lesson 02: softmax in one sweep, on scalars. The contract of exercises/02_online_softmax/online_softmax.cpp.
+// Lesson 02: softmax whose maximum and sum take one pass, on scalars. The contract of
+// exercises/02_online_softmax/online_softmax.cpp.
 //
 // For scores x_1 ... x_N:   y_j = e^(x_j − m) / l,   m = max_j x_j,   l = Σ_j e^(x_j − m).
 //
@@ -8,7 +9,8 @@
 // Promises:
 //   - A score of −inf weighs 0. No scores, or only such, is the empty state m = −inf, l = 0, u = 0: y = 0, output 0,
 //     lse −inf.
-//   - A NaN or a score of +inf makes l NaN, and all that follows from it; never a plausible number.
+//   - A NaN or a score of +inf makes l NaN, and all that follows from it, through every later absorb and merge; never a
+//     plausible number. Of a row of nothing but NaN, m is −inf.
 //   - Scores of any size are right: no e^x of a positive x is ever formed.
 //
 // Rejects with std::invalid_argument, before anything is written: N < 0; x or y of fewer than N elements; scores and
@@ -38,10 +40,12 @@ void online_softmax(fa::hbm<const float> x,  // (N)
 
 // What we know of a row after some of its scores: m, their maximum, and l = Σ e^(x − m). The default is the empty
 // state.
+// [softmax-state]
 struct SoftmaxState {
   float m = -std::numeric_limits<float>::infinity();
   float l = 0.0f;
 };
+// [/softmax-state]
 
 // Step 3. The state after a further tile of scores, in any number.
 SoftmaxState absorb(SoftmaxState state, std::span<const float> scores);
@@ -50,11 +54,13 @@ SoftmaxState absorb(SoftmaxState state, std::span<const float> scores);
 SoftmaxState merge(SoftmaxState a, SoftmaxState b);
 
 // The same with a value v_j beside each score: u = Σ e^(x − m) v. The output of the row is u / l = Σ y_j v_j.
+// [attention-state]
 struct AttentionState {
   float m = -std::numeric_limits<float>::infinity();
   float l = 0.0f;
   float u = 0.0f;
 };
+// [/attention-state]
 
 // Step 5. Absorb and merge, with values.
 AttentionState absorb(AttentionState state, std::span<const float> scores, std::span<const float> values);

@@ -12,9 +12,8 @@
 // Promises, besides those of lesson 01 (masks, NaN, −inf, scores of any size):
 //   - Any Br, Bc ≥ 1: they need not divide Nq or Nk, and may be larger. The result is that of the same formulas.
 //   - A row that sees no key, or only scores of −inf, gives out = 0 and lse = −inf.
-//   - Each Q tile is read once. Of K and V, a Q tile reads the tiles that at least one of its queries sees, and no
-//   others:
-//     fa::v2_forward_traffic counts the bytes. out and lse are written once and never read.
+//   - Each Q tile is read once. Of K and V, a Q tile reads those tiles that one of its queries sees. out and lse are
+//     written once and never read. fa::v2_forward_traffic counts the bytes.
 //   - Working memory comes from `sram`: 4 · ((2 Br + 2 Bc) D + Br Bc + 2 Br) bytes, whatever N is. What is left to grow
 //     with N is lse, one float a query.
 //
@@ -48,11 +47,13 @@ void absorb_row(float* s_row,         // (keys)
                 fa::Index keys, fa::Index D);
 
 // Step 3, all tiles; Step 4, the causal mask: tiles that no query of the Q tile sees are skipped.
+// [forward]
 void attention_forward(fa::hbm<const float> q,  // (B, H, Nq, D)
                        fa::hbm<const float> k,  // (B, H, Nk, D)
                        fa::hbm<const float> v,  // (B, H, Nk, D)
                        fa::hbm<float> out,      // (B, H, Nq, D)
                        fa::hbm<float> lse,      // (B, H, Nq)
                        const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles, fa::Scratch& sram);
+// [/forward]
 
 }  // namespace lesson

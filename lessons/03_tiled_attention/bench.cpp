@@ -15,9 +15,14 @@
 // Lesson 01's function has the same name. It is compiled in its own namespace for this comparison: see
 // cmake/Lesson.cmake.
 namespace lesson_01 {
-void attention_forward(const float* q, const float* k, const float* v, float* out, const fa::Shape& shape,
-                       const fa::Options& options, fa::Scratch& scratch);
-}
+// [forward]
+void attention_forward(const float* q,  // (B, H, Nq, D)
+                       const float* k,  // (B, H, Nk, D)
+                       const float* v,  // (B, H, Nk, D)
+                       float* out,      // (B, H, Nq, D)
+                       const fa::Shape& shape, const fa::Options& options, fa::Scratch& scratch);
+// [/forward]
+}  // namespace lesson_01
 
 namespace {
 

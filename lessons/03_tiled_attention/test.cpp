@@ -2,99 +2,23 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
 #include "attention_forward.h"
+#include "checks.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
 
-namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-const fa::Tolerance kTight{.absolute = 1e-6, .relative = 2e-6, .normwise = 2e-6};
-
-// Both ways round, dividing nothing, smaller and larger than what they cut.
-constexpr fa::Tiles kTiles[] = {{.Br = 1, .Bc = 1}, {.Br = 3, .Bc = 5},   {.Br = 5, .Bc = 3},
-                                {.Br = 8, .Bc = 8}, {.Br = 32, .Bc = 16}, {.Br = 200, .Bc = 300}};
-
-// One run: the outputs and everything that was metered.
-struct Run {
-  std::vector<float> out, lse;
-  fa::TrafficMeter meter;
-  fa::Scratch sram{"SRAM"};
-  fa::Scratch scratch;  // lse: what grows with N beyond q, k, v and out
-
-  Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
-      : out(fa::poisoned(fa::query_elements(shape))), lse(fa::poisoned(fa::query_rows(shape))) {
-    const auto lse_bytes = scratch.allocate<float>("lse", fa::query_rows(shape));
-    lesson::attention_forward(meter.buffer("q", inputs.q), meter.buffer("k", inputs.k), meter.buffer("v", inputs.v),
-                              meter.buffer("out", out), meter.buffer("lse", lse), shape, options, tiles, sram);
-  }
-};
-
-void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
-                          const fa::Tiles& tiles) {
-  CAPTURE(shape, options, tiles);
-  const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
-  const Run run(inputs, shape, options, tiles);
-  fa::check_close("out", run.out, oracle.out, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
-                  fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
-  fa::check_close("lse", run.lse, oracle.lse, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}},
-                  fa::lse_tolerance(inputs.q, inputs.k, shape, options));
-}
-
-void check_tiles_and_shapes(bool causal) {
-  for (const fa::Shape& shape : fa::ragged_shapes) {
-    for (const fa::Tiles& tiles : kTiles)
-      check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal}, tiles);
-  }
-}
-
-void check_kinds_and_scales(bool causal) {
-  const fa::Shape shape{.B = 2, .H = 3, .Nq = 33, .Nk = 47, .D = 19};
-  for (const fa::InputKind kind : fa::all_input_kinds) {
-    INFO("inputs: " << fa::name_of(kind));
-    check_against_oracle(fa::make_inputs(shape, kind), shape, {.causal = causal}, {.Br = 8, .Bc = 16});
-  }
-  for (const float scale : {0.0f, -0.7f, 100.0f}) {
-    check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal, .scale = scale}, {.Br = 16, .Bc = 8});
-  }
-}
-
-void check_not_a_number(bool causal) {
-  const fa::Shape shape{.B = 1, .H = 2, .Nq = 9, .Nk = 9, .D = 4};
-  for (const fa::Tiles& tiles : kTiles) {
-    fa::Inputs in_query = fa::make_inputs(shape), in_key = in_query, in_value = in_query;
-    in_query.q[5] = kNaN;   // query 1 of head 0
-    in_key.k[21] = kNaN;    // key 5 of head 0
-    in_value.v[22] = kNaN;  // value 5 of head 0
-    check_against_oracle(in_query, shape, {.causal = causal}, tiles);
-    check_against_oracle(in_key, shape, {.causal = causal}, tiles);
-    check_against_oracle(in_value, shape, {.causal = causal}, tiles);
-  }
-}
-
-// A row's state beside the arguments of absorb_row.
-struct State {
-  float m = -kInfinity, l = 0.0f;
-  std::vector<float> u;
-
-  void absorb(std::vector<float> scores, const std::vector<float>& values) {
-    lesson::absorb_row(scores.data(), values.data(), m, l, u.data(), fa::Index(scores.size()), fa::Index(u.size()));
-  }
-  void check(const std::vector<double>& expected) const {
-    std::vector<float> all{m, l};
-    all.insert(all.end(), u.begin(), u.end());
-    fa::check_close("(m, l, u...)", all, expected, {{"component", fa::Index(all.size())}}, kTight);
-  }
-};
-
-}  // namespace
+using namespace checks;
 
 // ---- Step 1
+
+// [float-order]
+// Between 2^24 and 2^25, floats are 2 apart.
+static_assert((16777216.0f + 1.0f) + 1.0f == 16777216.0f);
+static_assert(16777216.0f + (1.0f + 1.0f) == 16777218.0f);
+// [/float-order]
 
 TEST_CASE("a tile of scores, worked by hand", "[step1]") {
   // q = (1, 2), (3, 4);  k = (5, 6), (7, 8), (9, 1), stored transposed.
@@ -129,19 +53,20 @@ TEST_CASE("a tile of scores of any extents", "[step1]") {
 
 // ---- Step 2
 
-TEST_CASE("a row absorbs the worked example of lesson 02, in both tile orders", "[step2]") {
-  // Two columns of values at once: v_0 = 1, 3, 5 as in the text, v_1 = −2 v_0.
+TEST_CASE("a row absorbs the worked example, largest scores first", "[step2]") {
   State state{.u = {0, 0}};
-  state.absorb({2, 1}, {1, -2, 3, -6});
-  state.check({2.0, 1.367879, 2.103638, -4.207277});
-  state.absorb({0}, {5, -10});
-  state.check({2.0, 1.503215, 2.780315, -5.560630});
+  state.absorb({2, 1}, {1, 10, 3, 20});
+  state.check(2.0, 1.367879, {2.103638, 17.357589});
+  state.absorb({0}, {5, 30});
+  state.check(2.0, 1.503215, {2.780315, 21.417647});
+}
 
-  State reversed{.u = {0, 0}};
-  reversed.absorb({0}, {5, -10});
-  reversed.check({0.0, 1.0, 5.0, -10.0});
-  reversed.absorb({2, 1}, {1, -2, 3, -6});
-  reversed.check({2.0, 1.503215, 2.780315, -5.560630});
+TEST_CASE("when a later tile raises the maximum, l and every u move with it", "[step2]") {
+  State state{.u = {0, 0}};
+  state.absorb({0}, {5, 30});
+  state.check(0.0, 1.0, {5, 30});
+  state.absorb({2, 1}, {1, 10, 3, 20});
+  state.check(2.0, 1.503215, {2.780315, 21.417647});
 }
 
 TEST_CASE("the weights replace the scores", "[step2]") {
@@ -150,23 +75,23 @@ TEST_CASE("the weights replace the scores", "[step2]") {
   const std::vector<float> values{1, 2, 4};
   lesson::absorb_row(s_row.data(), values.data(), state.m, state.l, state.u.data(), 3, 1);
   fa::check_close("p", s_row, std::vector<double>{0.367879, 0.135335, 1}, {{"j", 3}}, kTight);
-  state.check({3.0, 2.503215, 1 + 0.367879 + 2 * 0.135335 + 4});
+  state.check(3.0, 2.503215, {1 + 0.367879 + 2 * 0.135335 + 4});
 }
 
 TEST_CASE("all scores negative, or far below zero: the maximum does not start at 0", "[step2]") {
   State state{.u = {0}};
   state.absorb({-5e4f, -5e4f - 1}, {1, 3});
-  state.check({-5e4, 1.367879, 2.103638});
+  state.check(-5e4, 1.367879, {2.103638});
 }
 
 TEST_CASE("no keys, and scores of -inf, leave the state as it is", "[step2]") {
   State state{.u = {0, 0}};
   state.absorb({}, {});
   state.absorb({-kInfinity, -kInfinity}, {1, 2, 3, 4});
-  state.check({fa::negative_infinity, 0, 0, 0});
-  state.absorb({2, 1}, {1, -2, 3, -6});
+  state.check(fa::negative_infinity, 0, {0, 0});
+  state.absorb({2, 1}, {1, 10, 3, 20});
   state.absorb({-kInfinity}, {7, 7});
-  state.check({2.0, 1.367879, 2.103638, -4.207277});
+  state.check(2.0, 1.367879, {2.103638, 17.357589});
 }
 
 TEST_CASE("a NaN or a score of +inf stays in l and u", "[step2]") {
@@ -185,9 +110,28 @@ TEST_CASE("attention with a single key returns its value, and its score as log-s
   const fa::Shape shape{.B = 1, .H = 1, .Nq = 1, .Nk = 1, .D = 16};
   const fa::Inputs inputs = fa::make_inputs(shape);
   const std::vector<double> v(inputs.v.begin(), inputs.v.end());
-  const Run run(inputs, shape, {.scale = 0.0f}, {.Br = 4, .Bc = 4});
+  const Run run(inputs, shape, {.scale = 0.0f}, {.Br = 1, .Bc = 1});
   fa::check_close("out", run.out, v, {{"d", 16}}, {.absolute = 0, .relative = 0, .normwise = 0});
   CHECK(run.lse[0] == 0.0f);
+}
+
+TEST_CASE("the worked example, all of it in one tile", "[step3]") { check_example(false, {.Br = 3, .Bc = 3}); }
+
+TEST_CASE("the worked example, one key at a time: the state passes from tile to tile", "[step3]") {
+  check_example(false, {.Br = 3, .Bc = 1});
+}
+
+TEST_CASE("the worked example, one query at a time: each Q tile begins with empty states", "[step3]") {
+  check_example(false, {.Br = 1, .Bc = 3});
+}
+
+TEST_CASE("the worked example in tiles of two: the last ones are partial", "[step3]") {
+  check_example(false, {.Br = 2, .Bc = 2});
+}
+
+TEST_CASE("each batch and head has its own queries, keys and values", "[step3]") {
+  const fa::Shape shape{.B = 2, .H = 3, .Nq = 2, .Nk = 3, .D = 2};
+  check_against_oracle(fa::make_inputs(shape), shape, {}, {.Br = 2, .Bc = 2});
 }
 
 TEST_CASE("out and lse agree with the oracle, whatever the shape and the tiles", "[step3]") {
@@ -228,13 +172,17 @@ TEST_CASE("log-sum-exp is right to 1e-6 at logits of 1e3", "[step3]") {
 TEST_CASE("a NaN reaches what depends on it, and nothing else", "[step3]") { check_not_a_number(false); }
 
 TEST_CASE("bytes through HBM are those of the formula", "[step3]") {
-  for (const fa::Shape& shape : fa::ragged_shapes) {
-    for (const fa::Tiles& tiles : kTiles) {
-      CAPTURE(shape, tiles);
-      const Run run(fa::make_inputs(shape), shape, {}, tiles);
-      CHECK(run.meter.total().read_bytes == fa::v2_forward_traffic(shape, {}, tiles).read_bytes);
-      CHECK(run.meter.total().written_bytes == fa::v2_forward_traffic(shape, {}, tiles).written_bytes);
-    }
+  check_traffic(false);
+  // So the formulas may fill the table of the text: S and P, lse, traffic of standard and of tiled attention.
+  for (const auto& [N, matrices, lse, standard, tiled] :
+       {std::array<fa::Index, 5>{1024, 8'388'608, 4'096, 17'825'792, 8'916'992},
+        {2048, 33'554'432, 8'192, 69'206'016, 34'611'200},
+        {4096, 134'217'728, 16'384, 272'629'760, 136'331'264}}) {
+    const fa::Shape shape{.Nq = N, .Nk = N, .D = 64};
+    CHECK(fa::standard_forward_scratch(shape) == matrices);
+    CHECK(fa::v2_forward_scratch(shape) == lse);
+    CHECK(fa::standard_forward_traffic(shape).total() == standard);
+    CHECK(fa::v2_forward_traffic(shape, {}, {.Br = 64, .Bc = 64}).total() == tiled);
   }
 }
 
@@ -250,6 +198,9 @@ TEST_CASE("tiles in SRAM take what the contract says, whatever N is; memory grow
     bytes.push_back(double(run.scratch.peak_bytes() + run.sram.peak_bytes()));
   }
   CHECK(std::abs(fa::log_log_slope(n, bytes) - 1.0) <= 0.05);
+  // The tiles of the benchmark.
+  const fa::Shape shape{.D = 64};
+  CHECK(Run(fa::make_inputs(shape), shape, {}, {.Br = 64, .Bc = 64}).sram.peak_bytes() == 82'432);
 }
 
 TEST_CASE("bad arguments are named, and nothing is written", "[step3]") {
@@ -277,6 +228,19 @@ TEST_CASE("bad arguments are named, and nothing is written", "[step3]") {
 
 // ---- Step 4
 
+TEST_CASE("causal: the worked example in tiles of two", "[step4]") { check_example(true, {.Br = 2, .Bc = 2}); }
+
+TEST_CASE("causal: a tile is used as long as one of its queries sees a key of it", "[step4]") {
+  check_example(true, {.Br = 3, .Bc = 1});
+}
+
+TEST_CASE("causal: the diagonal ends in the bottom-right corner when Nq and Nk differ", "[step4]") {
+  for (const fa::Shape& shape :
+       {fa::Shape{.Nq = 1, .Nk = 4, .D = 2}, {.Nq = 2, .Nk = 5, .D = 2}, {.Nq = 5, .Nk = 3, .D = 2}}) {
+    check_against_oracle(fa::make_inputs(shape), shape, {.causal = true}, {.Br = 2, .Bc = 2});
+  }
+}
+
 TEST_CASE("causal: out and lse agree with the oracle, whatever the shape and the tiles", "[step4]") {
   check_tiles_and_shapes(true);
 }
@@ -298,18 +262,13 @@ TEST_CASE("causal: a query that sees no key gives zeros and -inf", "[step4]") {
 }
 
 TEST_CASE("causal: a tile that is hidden as a whole is not read", "[step4]") {
-  for (const fa::Shape& shape : fa::ragged_shapes) {
-    for (const fa::Tiles& tiles : kTiles) {
-      CAPTURE(shape, tiles);
-      const fa::Options causal{.causal = true};
-      const Run run(fa::make_inputs(shape), shape, causal, tiles);
-      CHECK(run.meter.total().read_bytes == fa::v2_forward_traffic(shape, causal, tiles).read_bytes);
-      CHECK(run.meter.total().written_bytes == fa::v2_forward_traffic(shape, causal, tiles).written_bytes);
-    }
-  }
-  // N = 8, Br = Bc = 2: of 4 · 4 pairs of tiles, 10 lie on or below the diagonal.
+  // The worked example in tiles of two: of keys 0 to 2, the first Q tile reads two, the second all three.
+  const Run example(kExampleInputs, kExample, {.causal = true}, {.Br = 2, .Bc = 2});
+  CHECK(example.meter.of("k").read_bytes == (2 + 3) * 2 * 4);
+  CHECK(example.meter.of("v").read_bytes == (2 + 3) * 2 * 4);
+  // N = 8: of 4 · 4 pairs of tiles, 10 lie on or below the diagonal.
   const fa::Shape square{.Nq = 8, .Nk = 8, .D = 1};
   const Run run(fa::make_inputs(square), square, {.causal = true}, {.Br = 2, .Bc = 2});
   CHECK(run.meter.of("k").read_bytes == 10 * 2 * 4);
-  CHECK(run.meter.of("v").read_bytes == 10 * 2 * 4);
+  check_traffic(true);
 }

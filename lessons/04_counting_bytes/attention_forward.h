@@ -18,8 +18,7 @@
 //   - Working memory comes from `sram`: exactly tile_bytes(tiles, D) at its peak.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
-// that fa::validate rejects and an operand of another size; with std::length_error, from fa::Scratch, tiles that do not
-// fit.
+// that fa::validate rejects and an operand of another size; with std::length_error tiles that do not fit into `sram`.
 
 #pragma once
 

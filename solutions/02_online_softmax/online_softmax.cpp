@@ -14,8 +14,11 @@ namespace {
 
 constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
 
-// e^(score − m), for m ≥ score. A score of −inf weighs 0 even if m is −inf too: −inf − −inf would be NaN.
-float weight(float score, float m) { return score == kNegativeInfinity ? 0.0f : std::exp(score - m); }
+// e^(score − m), for m ≥ score.
+float weight(float score, float m) {
+  // Step 1: a score of −inf weighs 0 even if m is −inf too: −inf − −inf would be NaN.
+  return score == kNegativeInfinity ? 0.0f : std::exp(score - m);
+}
 
 void validate_row(fa::hbm<const float> x, fa::hbm<float> y, fa::Index N) {
   if (N < 0) throw std::invalid_argument("N = " + std::to_string(N) + ": must be at least 0");
@@ -27,8 +30,9 @@ void validate_row(fa::hbm<const float> x, fa::hbm<float> y, fa::Index N) {
   }
 }
 
-// The last pass of both: y = e^(x − m) / l. Without a score above −inf, l is 0 and so is y; 0 / 0 would be NaN.
+// The last pass of both: y = e^(x − m) / l. Without a score above −inf, y is 0.
 void write_softmax(fa::hbm<const float> x, fa::hbm<float> y, fa::Index N, SoftmaxState state) {
+  // Step 1: one division an element. Without a score above −inf, l is 0, and 0 / 0 would be NaN.
   for (fa::Index j = 0; j < N; ++j) {
     const float w = weight(x[j], state.m);
     y[j] = state.l == 0.0f ? 0.0f : w / state.l;
@@ -103,6 +107,7 @@ AttentionState absorb(AttentionState state, std::span<const float> scores, std::
 }
 
 AttentionState merge(AttentionState a, AttentionState b) {
+  // Step 5: Step 4, for two sums.
   const float m = std::fmax(a.m, b.m);
   const float a_weight = weight(a.m, m), b_weight = weight(b.m, m);
   return {m, a_weight * a.l + b_weight * b.l, a_weight * a.u + b_weight * b.u};
@@ -113,6 +118,9 @@ float output(AttentionState state) {
   return state.l == 0.0f ? state.u : state.u / state.l;
 }
 
-float log_sum_exp(AttentionState state) { return state.l == 0.0f ? kNegativeInfinity : state.m + std::log(state.l); }
+float log_sum_exp(AttentionState state) {
+  // Step 6: ln (l e^m), without forming e^m, which overflows from m = 89 on. Of the empty state: −inf + ln 0 = −inf.
+  return state.m + std::log(state.l);
+}
 
 }  // namespace lesson

@@ -24,6 +24,7 @@ void add_combination(const float* __restrict factors,  // (rows)
                      const float* __restrict matrix,   // (rows, width)
                      float* __restrict sum,            // (width)
                      fa::Index rows, fa::Index width) {
+  // [combination]
   fa::Index r = 0;
   for (; r + 4 <= rows; r += 4) {
     const float *f = factors + r, *row = matrix + r * width;
@@ -31,6 +32,7 @@ void add_combination(const float* __restrict factors,  // (rows)
       sum[c] += f[0] * row[c] + f[1] * row[width + c] + f[2] * row[2 * width + c] + f[3] * row[3 * width + c];
     }
   }
+  // [/combination]
   for (; r < rows; ++r) {
     for (fa::Index c = 0; c < width; ++c) sum[c] += factors[r] * matrix[r * width + c];
   }

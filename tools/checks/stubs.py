@@ -19,8 +19,15 @@ def check_binary(lesson: Lesson) -> Result:
     cases = list(ElementTree.parse(report).getroot().iter("TestCase"))
     for case in cases:
         messages = [(element.text or "").strip() for element in case.iter("Exception")]
-        if not messages or not all(message.startswith("not started: ") for message in messages):
-            return Result(name, False, f"'{case.get('name')}' says {messages or 'nothing'}")
+        others = [element.tag for element in case.iter() if element.tag in ("Failure", "FatalErrorCondition")]
+        # An assertion in which "not started" was thrown carries that as its exception; another one was really wrong.
+        others += [
+            "a failed assertion"
+            for expression in case.iter("Expression")
+            if expression.get("success") == "false" and expression.find("Exception") is None
+        ]
+        if others or not messages or not all(message.startswith("not started: ") for message in messages):
+            return Result(name, False, f"'{case.get('name')}' says {[*messages, *others] or 'nothing'}")
     return Result(name, bool(cases), f"{len(cases)} test cases")
 
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,10 +29,10 @@ struct ExactState {
   double m = -std::numeric_limits<double>::infinity(), l = 0.0, u = 0.0;
 };
 
-ExactState exact_state(const Row& row, std::size_t keys) {
+ExactState exact_state(const Row& row) {
   ExactState exact;
-  for (std::size_t j = 0; j < keys; ++j) exact.m = std::max(exact.m, double(row.scores[j]));
-  for (std::size_t j = 0; j < keys; ++j) {
+  for (std::size_t j = 0; j < row.scores.size(); ++j) exact.m = std::max(exact.m, double(row.scores[j]));
+  for (std::size_t j = 0; j < row.scores.size(); ++j) {
     const double weight = row.scores[j] == kNegativeInfinity ? 0.0 : std::exp(double(row.scores[j]) - exact.m);
     exact.l += weight;
     exact.u += weight * double(row.values[j]);
@@ -43,43 +44,46 @@ void print_pair(const char* name, double got, double exact) {
   std::printf("\"%s\": %s, \"%s_exact\": %s, ", name, demo::json(got).c_str(), name, demo::json(exact).c_str());
 }
 
-void print_order(const char* name, const Row& row, std::size_t tile) {
+// Keys [first, last) of the row.
+struct Tile {
+  std::size_t first, last;
+};
+
+// Absorbs the tiles in the order given and prints a row for each.
+void print_order(const char* name, const Row& row, const std::vector<Tile>& tiles) {
   std::printf("{\"name\": \"%s\", \"rows\": [", name);
   lesson::AttentionState state;
-  for (std::size_t first = 0; first < row.scores.size(); first += tile) {
-    const std::size_t keys = std::min(tile, row.scores.size() - first), seen = first + keys;
+  Row seen;
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    const auto [first, last] = tiles[t];
+    const std::span scores = std::span(row.scores).subspan(first, last - first);
+    const std::span values = std::span(row.values).subspan(first, last - first);
     const float m_before = state.m;
-    state = lesson::absorb(state, {row.scores.data() + first, keys}, {row.values.data() + first, keys});
+    state = lesson::absorb(state, scores, values);
+    seen.scores.insert(seen.scores.end(), scores.begin(), scores.end());
+    seen.values.insert(seen.values.end(), values.begin(), values.end());
 
-    const ExactState exact = exact_state(row, seen);
-    std::printf("%s{\"tile\": [", first == 0 ? "" : ", ");
-    for (std::size_t j = first; j < seen; ++j) {
-      std::printf("%s%s", j == first ? "" : ", ", demo::json(double(row.scores[j])).c_str());
+    const ExactState exact = exact_state(seen);
+    std::printf("%s{\"tile\": [", t == 0 ? "" : ", ");
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      std::printf("%s%s", j == 0 ? "" : ", ", demo::json(double(scores[j])).c_str());
     }
-    std::printf("], \"keys_seen\": %zu, ", seen);
+    std::printf("], \"keys_seen\": %zu, ", seen.scores.size());
     print_pair("m", double(state.m), exact.m);
     print_pair("l", double(state.l), exact.l);
     print_pair("u", double(state.u), exact.u);
     print_pair("output", double(lesson::output(state)), exact.l == 0.0 ? exact.u : exact.u / exact.l);
     // What the stored l and u were multiplied by; nothing was stored before the first tile.
     const double rescale = m_before == kNegativeInfinity ? 0.0 : std::exp(double(m_before) - double(state.m));
-    std::printf("\"rescale\": %s}", first == 0 ? "null" : demo::json(rescale).c_str());
+    std::printf("\"rescale\": %s}", t == 0 ? "null" : demo::json(rescale).c_str());
   }
   std::printf("]}");
 }
 
-// The same tiles, last one first; within a tile the keys keep their order.
-Row reversed_tiles(const Row& row, std::size_t tile) {
-  Row reversed;
-  const std::size_t tiles = (row.scores.size() + tile - 1) / tile;
-  for (std::size_t t = tiles; t-- > 0;) {
-    const std::size_t first = t * tile, last = std::min(first + tile, row.scores.size());
-    reversed.scores.insert(reversed.scores.end(), row.scores.begin() + std::ptrdiff_t(first),
-                           row.scores.begin() + std::ptrdiff_t(last));
-    reversed.values.insert(reversed.values.end(), row.values.begin() + std::ptrdiff_t(first),
-                           row.values.begin() + std::ptrdiff_t(last));
-  }
-  return reversed;
+std::vector<Tile> tiles_of(std::size_t keys, std::size_t tile) {
+  std::vector<Tile> tiles;
+  for (std::size_t first = 0; first < keys; first += tile) tiles.push_back({first, std::min(first + tile, keys)});
+  return tiles;
 }
 
 }  // namespace
@@ -94,10 +98,12 @@ int main(int argc, char** argv) try {
   }
   if (tile < 1) throw std::invalid_argument("--tile = " + std::to_string(tile) + ": must be at least 1");
 
+  std::vector<Tile> tiles = tiles_of(row.scores.size(), std::size_t(tile));
   std::printf("{\"orders\": [");
-  print_order("in order", row, std::size_t(tile));
+  print_order("in order", row, tiles);
   std::printf(", ");
-  print_order("reversed", reversed_tiles(row, std::size_t(tile)), std::size_t(tile));
+  std::reverse(tiles.begin(), tiles.end());
+  print_order("reversed", row, tiles);
   std::printf("]}\n");
   return 0;
 } catch (const std::exception& error) {

@@ -1,0 +1,133 @@
+// How test.cpp runs lesson 03's functions and compares what they give.
+
+#pragma once
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "attention_forward.h"
+#include "fa/testing.h"
+#include "fa/traffic.h"
+
+namespace checks {
+
+// Lesson 01's example: one head, three queries and keys, D = 2, scale = 1. Query 2 has the scores 2, 1, 0.
+inline const fa::Shape kExample{.Nq = 3, .Nk = 3, .D = 2};
+inline const fa::Inputs kExampleInputs{.q = {1, 0, 0, 1, 1, 1},     // (3, 2)
+                                       .k = {2, 0, 0, 1, -1, 1},    // (3, 2)
+                                       .v = {1, 10, 3, 20, 5, 30},  // (3, 2)
+                                       .dout = {}};
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+inline const fa::Tolerance kTight{.absolute = 1e-6, .relative = 2e-6, .normwise = 2e-6};
+
+// Both ways round, dividing nothing, smaller and larger than what they cut.
+inline constexpr fa::Tiles kTiles[] = {{.Br = 1, .Bc = 1}, {.Br = 3, .Bc = 5},   {.Br = 5, .Bc = 3},
+                                       {.Br = 8, .Bc = 8}, {.Br = 32, .Bc = 16}, {.Br = 200, .Bc = 300}};
+
+// One run: the outputs and everything that was metered.
+struct Run {
+  std::vector<float> out, lse;
+  fa::TrafficMeter meter;
+  fa::Scratch sram{"SRAM"};
+  fa::Scratch scratch;  // lse: what grows with N beyond q, k, v and out
+
+  Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
+      : out(fa::poisoned(fa::query_elements(shape))), lse(fa::poisoned(fa::query_rows(shape))) {
+    const auto lse_bytes = scratch.allocate<float>("lse", fa::query_rows(shape));
+    lesson::attention_forward(meter.buffer("q", inputs.q), meter.buffer("k", inputs.k), meter.buffer("v", inputs.v),
+                              meter.buffer("out", out), meter.buffer("lse", lse), shape, options, tiles, sram);
+  }
+};
+
+// What the text and lesson 01 find by hand.
+inline void check_example(bool causal, const fa::Tiles& tiles) {
+  CAPTURE(tiles);
+  const std::vector<double> out{1.396431, 11.982153, 3.533913, 22.669564, 1.849579, 14.247896};
+  const std::vector<double> causal_out{1, 10, 2.462117, 17.310586, 1.849579, 14.247896};
+  const std::vector<double> lse{2.169846, 1.861995, 2.407606}, causal_lse{2, 1.313262, 2.407606};
+  const Run run(kExampleInputs, kExample, {.causal = causal, .scale = 1.0f}, tiles);
+  fa::check_close("out", run.out, causal ? causal_out : out, {{"i", 3}, {"d", 2}}, kTight);
+  fa::check_close("lse", run.lse, causal ? causal_lse : lse, {{"i", 3}}, kTight);
+}
+
+inline void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
+                                 const fa::Tiles& tiles) {
+  CAPTURE(shape, options, tiles);
+  const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
+  const Run run(inputs, shape, options, tiles);
+  fa::check_close("out", run.out, oracle.out, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
+                  fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
+  fa::check_close("lse", run.lse, oracle.lse, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}},
+                  fa::lse_tolerance(inputs.q, inputs.k, shape, options));
+}
+
+inline void check_tiles_and_shapes(bool causal) {
+  for (const fa::Shape& shape : fa::ragged_shapes) {
+    for (const fa::Tiles& tiles : kTiles)
+      check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal}, tiles);
+  }
+}
+
+inline void check_kinds_and_scales(bool causal) {
+  const fa::Shape shape{.B = 2, .H = 3, .Nq = 33, .Nk = 47, .D = 19};
+  for (const fa::InputKind kind : fa::all_input_kinds) {
+    INFO("inputs: " << fa::name_of(kind));
+    check_against_oracle(fa::make_inputs(shape, kind), shape, {.causal = causal}, {.Br = 8, .Bc = 16});
+  }
+  for (const float scale : {0.0f, -0.7f, 100.0f}) {
+    check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal, .scale = scale}, {.Br = 16, .Bc = 8});
+  }
+}
+
+inline void check_not_a_number(bool causal) {
+  const fa::Shape shape{.B = 1, .H = 2, .Nq = 9, .Nk = 9, .D = 4};
+  for (const fa::Tiles& tiles : kTiles) {
+    fa::Inputs in_query = fa::make_inputs(shape), in_key = in_query, in_value = in_query;
+    in_query.q[5] = kNaN;   // query 1 of head 0
+    in_key.k[21] = kNaN;    // key 5 of head 0
+    in_value.v[22] = kNaN;  // value 5 of head 0
+    check_against_oracle(in_query, shape, {.causal = causal}, tiles);
+    check_against_oracle(in_key, shape, {.causal = causal}, tiles);
+    check_against_oracle(in_value, shape, {.causal = causal}, tiles);
+  }
+}
+
+// Buffer by buffer, so that a failure says which of them was touched too often.
+inline void check_traffic(bool causal) {
+  for (const fa::Shape& shape : fa::ragged_shapes) {
+    for (const fa::Tiles& tiles : kTiles) {
+      CAPTURE(shape, tiles);
+      const fa::Traffic formula = fa::v2_forward_traffic(shape, {.causal = causal}, tiles);
+      const fa::Index q_bytes = 4 * fa::query_elements(shape), lse_bytes = 4 * fa::query_rows(shape);
+      const Run run(fa::make_inputs(shape), shape, {.causal = causal}, tiles);
+      CHECK(run.meter.of("q").read_bytes == q_bytes);
+      CHECK(run.meter.of("k").read_bytes == (formula.read_bytes - q_bytes) / 2);
+      CHECK(run.meter.of("v").read_bytes == (formula.read_bytes - q_bytes) / 2);
+      CHECK(run.meter.of("out").read_bytes == 0);
+      CHECK(run.meter.of("lse").read_bytes == 0);
+      CHECK(run.meter.of("out").written_bytes == q_bytes);
+      CHECK(run.meter.of("lse").written_bytes == lse_bytes);
+      CHECK(formula.written_bytes == q_bytes + lse_bytes);
+    }
+  }
+}
+
+// A row's state beside the arguments of absorb_row.
+struct State {
+  float m = -kInfinity, l = 0.0f;
+  std::vector<float> u;
+
+  void absorb(std::vector<float> scores, const std::vector<float>& values) {
+    lesson::absorb_row(scores.data(), values.data(), m, l, u.data(), fa::Index(scores.size()), fa::Index(u.size()));
+  }
+  void check(double expected_m, double expected_l, const std::vector<double>& expected_u) const {
+    fa::check_close("m", std::array{m}, std::array{expected_m}, {{"row", 1}}, kTight);
+    fa::check_close("l", std::array{l}, std::array{expected_l}, {{"row", 1}}, kTight);
+    fa::check_close("u", u, expected_u, {{"d", fa::Index(u.size())}}, kTight);
+  }
+};
+
+}  // namespace checks
