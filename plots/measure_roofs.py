@@ -37,7 +37,9 @@ def seconds(work) -> list[float]:
 def rate(amount: int, times: list[float]) -> dict:
     """Three digits of each rate: the rest is noise."""
     low, middle, high = times[-1], statistics.median(times), times[0]
-    return {name: float(f"{amount / time:.3g}") for name, time in (("slowest", low), ("median", middle), ("fastest", high))}
+    return {
+        name: float(f"{amount / time:.3g}") for name, time in (("slowest", low), ("median", middle), ("fastest", high))
+    }
 
 
 def driver() -> str:

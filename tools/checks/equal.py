@@ -62,7 +62,7 @@ def difference(exercise: str, solution: str) -> str | None:
 
 
 def first_difference(run: list[str], lines: list[str]) -> str:
-    for ours, theirs in zip(run, lines):
+    for ours, theirs in zip(run, lines, strict=False):
         if ours != theirs:
             return f"exercise: {ours}\nsolution: {theirs}"
     return "the solution ends early"

@@ -8,7 +8,9 @@ SOURCES = ("reference", "lessons", "exercises", "solutions", "tools/demo")
 
 
 def run() -> Iterator[Result]:
-    files = sorted(file for folder in SOURCES for pattern in ("*.h", "*.cpp", "*.cu") for file in (ROOT / folder).rglob(pattern))
+    files = sorted(
+        file for folder in SOURCES for pattern in ("*.h", "*.cpp", "*.cu") for file in (ROOT / folder).rglob(pattern)
+    )
     ran = call("clang-format", "--dry-run", "--Werror", *files)
     yield Result(f"clang-format of {len(files)} files", ran.returncode == 0 and bool(files), tail(ran.stdout))
     for command in (["check"], ["format", "--check"]):

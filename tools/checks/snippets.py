@@ -38,7 +38,9 @@ def output(program: str, arguments: str) -> list[str]:
     """What a command of the course prints on stdout. Raises ValueError if it is another program, or fails."""
     if program != "./course":
         raise ValueError(f"output: {program}: must be ./course")
-    ran = subprocess.run([ROOT / "course", *shlex.split(arguments)], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    ran = subprocess.run(
+        [ROOT / "course", *shlex.split(arguments)], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     if ran.returncode != 0:
         raise ValueError(f"output: {program} {arguments}: exit code {ran.returncode}: {ran.stderr.strip()}")
     return [line.rstrip() for line in ran.stdout.strip("\n").splitlines()]

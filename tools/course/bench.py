@@ -1,0 +1,44 @@
+"""`./course bench` and `./course plot`: programs of the course, run with the student's terminal."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from . import compiler, report, screen
+from .build import Build
+from .errors import NOT_RIGHT, InternalError
+from .lessons import Lesson
+
+
+def bench(lesson: Lesson, exercise: bool, arguments: list[str]) -> int:
+    build = Build(lesson.root)
+    if not exercise:
+        return run([str(build.program(f"bench_{lesson.number}")), *arguments], lesson.root)
+    target = f"bench_exercise_{lesson.number}"
+    with build.locked():
+        built = build.target(target)
+    if built.ok:
+        code = run([str(build.binary(target)), *arguments], lesson.root)
+        if code != 0:
+            screen.note(f"it ended with exit code {code}. Is your file right? ./course check {lesson.number}")
+        return code
+    error = compiler.diagnose(built.output, lesson.root, lesson.exercise)
+    if error is None:
+        build.fail(target, built)
+    report.does_not_compile(lesson, error)
+    return NOT_RIGHT
+
+
+def plot(lesson: Lesson | None, root: Path) -> int:
+    script = root / "plots" / "make.py"
+    if not script.exists():
+        raise InternalError("plots/make.py does not exist.")
+    chosen = ["--lesson", lesson.number] if lesson else []
+    return run([sys.executable, str(script), *chosen, "--build", str(root / "build" / "cpu")], root)
+
+
+def run(command: list[str], root: Path) -> int:
+    """The program's exit code, as a shell gives it."""
+    sys.stdout.flush()
+    code = subprocess.run(command, cwd=root).returncode
+    return code if code >= 0 else 128 - code

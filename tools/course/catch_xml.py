@@ -1,0 +1,141 @@
+"""Reads the XML of a Catch2 test program, also when a crash or a time limit has cut it off."""
+
+from dataclasses import dataclass, field
+from xml.etree.ElementTree import Element, ParseError, XMLPullParser
+
+NOT_STARTED = "not started:"
+
+
+@dataclass(frozen=True)
+class Failure:
+    message: str
+    file: str
+    line: int
+    context: tuple[str, ...]  # the test's INFO messages
+    fatal: bool = False  # a signal ended the program here
+
+    @property
+    def not_started(self) -> bool:
+        return self.message.startswith(NOT_STARTED)
+
+
+@dataclass
+class Property:
+    """One TEST_CASE."""
+
+    name: str
+    tags: tuple[str, ...]
+    file: str
+    line: int
+    failures: list[Failure] = field(default_factory=list)
+    sections: list[str] = field(default_factory=list)  # those open when the report was cut off
+    skipped: bool = False
+    ended: bool = False  # false: the program stopped inside it
+    printed: str = ""
+
+    @property
+    def state(self) -> str:
+        if not self.ended or any(not failure.not_started for failure in self.failures):
+            return "wrong"
+        if self.failures:
+            return "not started"
+        return "skipped" if self.skipped else "right"
+
+
+@dataclass
+class Report:
+    properties: list[Property] = field(default_factory=list)
+    complete: bool = False  # the last tag was there
+    counted: int | None = None  # Catch2's own count of test cases
+
+
+def parse(xml: str) -> Report:
+    report = Report()
+    parser = XMLPullParser(("start", "end"))
+    parser.feed(xml)
+    try:
+        _read(parser, report)
+    except ParseError:
+        report.complete = False
+    return report
+
+
+def _read(parser: XMLPullParser, report: Report) -> None:
+    current = None
+    in_expression = False  # an Exception inside an Expression belongs to it
+    infos: list[str] = []
+    for event, element in parser.read_events():
+        tag = element.tag
+        if event == "start":
+            if tag == "TestCase":
+                current = _property(element)
+                report.properties.append(current)
+            elif tag == "Section" and current:
+                current.sections.append(element.get("name", ""))
+            elif tag == "Expression":
+                in_expression = True
+            continue
+        if tag == "Catch2TestRun":
+            report.complete = True
+        elif tag == "OverallResultsCases":
+            report.counted = sum(
+                int(element.get(key, 0)) for key in ("successes", "failures", "expectedFailures", "skips")
+            )
+        elif current is None:
+            continue
+        elif tag in ("Info", "Warning"):
+            infos.append(_text(element))
+        elif tag in ("Failure", "Expression", "FatalErrorCondition") or (tag == "Exception" and not in_expression):
+            if element.get("success") != "true":
+                current.failures.append(_failure(element, infos))
+            in_expression, infos = False, []
+        elif tag == "Section":
+            current.sections.pop()
+        elif tag == "OverallResult":
+            _close(current, element)
+        elif tag == "TestCase":
+            current = None
+
+
+def _property(element: Element) -> Property:
+    tags = tuple(element.get("tags", "").strip("[]").split("]["))
+    return Property(element.get("name", ""), tags, element.get("filename", ""), int(element.get("line", 0)))
+
+
+def _failure(element: Element, infos: list[str]) -> Failure:
+    fatal = element.tag == "FatalErrorCondition"
+    message = _text(element)
+    if element.tag == "Expression":
+        thrown = element.find("Exception")
+        message = _expression(element, None if thrown is None else _text(thrown))
+    elif element.tag == "Exception" and not message.startswith(NOT_STARTED):
+        message = f"an exception was thrown: {message}"
+    return Failure(message, element.get("filename", ""), int(element.get("line", 0)), tuple(infos), fatal)
+
+
+def _expression(element: Element, thrown: str | None) -> str:
+    original = element.findtext("Original", "").strip()
+    expanded = element.findtext("Expanded", "").strip()
+    kind = element.get("type", "CHECK")
+    if thrown is not None:
+        return (
+            thrown if thrown.startswith(NOT_STARTED) else f"{kind}( {original} ): this exception was thrown: {thrown}"
+        )
+    if "THROWS" in kind:
+        return f"{kind}( {original} ): no exception was thrown"
+    return f"{kind}( {original} )" + (f": got {expanded}" if expanded != original else " is false")
+
+
+def _close(current: Property, element: Element) -> None:
+    """Catch2 closes the test case after a signal too: that is not an ordinary end."""
+    current.ended = not any(failure.fatal for failure in current.failures)
+    current.skipped = int(element.get("skips", 0)) > 0
+    printed = [_text(child) for child in element if child.tag in ("StdOut", "StdErr")]
+    current.printed = "\n".join(part for part in printed if part)
+    if element.get("success") == "false" and not current.failures:
+        current.failures.append(Failure("the test failed and said nothing", current.file, current.line, ()))
+
+
+def _text(element: Element) -> str:
+    """The text without the indentation that Catch2 gives to a single line."""
+    return (element.text or "").strip("\n").strip()

@@ -1,0 +1,111 @@
+"""`./course check`: builds and tests one exercise, says and remembers the verdict."""
+
+import os
+import time
+
+from . import catch_xml, compiler, process, report, screen, verdict
+from .build import Build
+from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
+from .lessons import Lesson
+from .state import State
+
+LIMIT = 60.0
+
+
+def check(
+    lesson: Lesson, step: int | None = None, verbose: bool = False, limit: float = LIMIT, sanitize: bool = False
+) -> int:
+    if step is not None and not 1 <= step <= len(lesson.steps):
+        raise UsageError(f"--step {step}: lesson {lesson.number} has the steps 1 to {len(lesson.steps)}.")
+    if not limit > 0:
+        raise UsageError(f"--limit {limit:g}: must be a number of seconds above 0.")
+    started = time.monotonic()
+    before = lesson.fingerprint()
+    state = State(lesson.root)
+    build = Build(lesson.root, "sanitize" if sanitize else "cpu")
+    target = f"test_exercise_{lesson.number}"
+    report.heading(lesson)
+    with build.locked():
+        _mind_old_timestamp(lesson, build.binary(target), state.record(lesson).get("built") != before)
+        built = build.target(target, what=f"building lesson {lesson.number}")
+        if built.ok:
+            state.update(lesson, built=before)
+            found = _test(lesson, build, target, step, limit)
+    if verbose:
+        report.verbatim(built.output)
+    if built.ok:
+        report.tested(lesson, found, build, step, time.monotonic() - started)
+        word, steps = found.word, {str(one.number): one.state for one in found.steps}
+    else:
+        error = compiler.diagnose(built.output, lesson.root, lesson.exercise)
+        if error is None:
+            build.fail(target, built)
+        report.does_not_compile(lesson, error)
+        word, steps = verdict.DOES_NOT_COMPILE, {}
+    if lesson.fingerprint() != before:
+        screen.note(f"{lesson.exercise} was saved during this check: check again.")
+        return NOT_RIGHT
+    _remember(state, lesson, before, word, steps, step)
+    return RIGHT if word == verdict.RIGHT else NOT_RIGHT
+
+
+def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: float) -> verdict.Verdict:
+    selection = [f"[step{step}]"] if step else []
+    command = [str(build.binary(target)), *selection, "--reporter", "xml", "--order", "decl"]
+    with screen.progress(f"testing lesson {lesson.number}"):
+        run = process.limited(command, lesson.root, limit)
+    verify_implementation(run, lesson)
+    return verdict.judge(catch_xml.parse(run.report), run, lesson.steps, step, limit)
+
+
+def verify_implementation(run: process.Finished, lesson: Lesson) -> None:
+    """A verdict on another file than the student's would be worse than none."""
+    expected = f"exercise {lesson.exercise}"
+    said = next(
+        (
+            line.removeprefix("implementation:").strip()
+            for line in run.stderr.splitlines()
+            if line.startswith("implementation:")
+        ),
+        None,
+    )
+    if said is None:
+        end = f"crashed ({process.signal_name(run.code)})" if run.code < 0 else f"ended with exit code {run.code}"
+        raise InternalError(
+            f"The test program {end} before it said which file it tests, so there is no verdict.",
+            f"Does {lesson.exercise} define main(), or a global variable whose initialization fails?",
+            "Otherwise remove the folder build/ and check again.",
+        )
+    if said != expected:
+        raise InternalError(
+            "The test program did not test your file, so there is no verdict.",
+            f"Expected: {expected}",
+            f"Tested:   {said}",
+        )
+
+
+def _mind_old_timestamp(lesson: Lesson, binary, changed: bool) -> None:
+    """A file put back by `mv` or `cp -p` may be older than the program that ninja would then keep."""
+    source = lesson.root / lesson.exercise
+    if changed and binary.exists() and source.stat().st_mtime_ns <= binary.stat().st_mtime_ns:
+        os.utime(source)
+
+
+def _remember(state: State, lesson: Lesson, fingerprint: str, word: str, steps: dict, only: int | None) -> None:
+    if only is not None:
+        known = state.record(lesson)
+        same = known.get("fingerprint") == fingerprint
+        steps = (known.get("steps", {}) if same else {}) | steps
+        # One step right does not make the lesson right; a full check of the same file may have said so.
+        if word == verdict.RIGHT:
+            word = known.get("verdict") if same else None
+        if verdict.WRONG in steps.values():
+            word = verdict.WRONG
+    state.update(lesson, fingerprint=fingerprint, verdict=word, steps=steps)
+
+
+def next_unfinished(lessons: list[Lesson], state: State) -> Lesson:
+    """The first lesson whose last verdict, on the file as it is now, is not right."""
+    if not lessons:
+        raise InternalError("There are no lessons in lessons/.")
+    return next((lesson for lesson in lessons if state.verdict(lesson) != verdict.RIGHT), lessons[-1])

@@ -1,0 +1,187 @@
+"""The command line."""
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+
+from . import __version__, bench, check, demo, doctor, hint, lessons, overview, reset, screen, solution, suite, watch
+from .build import Build
+from .errors import UsageError
+from .parser import Parser
+from .state import State
+
+LESSON = "a lesson: 1, 01 or 01_naive_attention"
+COMMANDS = ("check", "watch", "hint", "solution", "reset", "demo", "test", "bench", "plot", "doctor")
+EPILOG = """\
+Every command takes --help. Exit codes: 0 right or done, 1 not right, 2 the command line is wrong,
+3 the course or the machine failed, 130 Ctrl-C.
+"""
+
+
+def run(argv: list[str], root: Path = lessons.ROOT) -> int:
+    argv, plain, yes = _global_flags(argv)
+    screen.setup(plain)
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:2], "--help"]
+    if argv[:1] == ["demo"]:  # the demonstrations have flags of their own
+        return demo.run(argv[1:])
+    argv, passed_on = _split(argv)
+    _check_command(argv)
+    flags = _parser().parse_args(argv)
+    if passed_on and flags.command != "bench":
+        raise UsageError("Only bench passes on what follows --.")
+    known = lessons.load(root)
+    state = State(root)
+    wanted = getattr(flags, "lesson", None)
+    chosen = None if wanted is None else lessons.find(wanted, known)
+    match flags.command:
+        case None:
+            return overview.show(known, state)
+        case "check":
+            return check.check(
+                chosen or check.next_unfinished(known, state), flags.step, flags.verbose, flags.limit, flags.sanitize
+            )
+        case "watch":
+            return watch.watch(chosen or check.next_unfinished(known, state), known, state, flags.limit)
+        case "hint":
+            return hint.hint(chosen or check.next_unfinished(known, state), state, flags.step, flags.all)
+        case "solution":
+            return solution.solution(chosen, yes)
+        case "reset":
+            return reset.reset(chosen, state, yes)
+        case "test":
+            return suite.test(chosen, Build(root))
+        case "bench":
+            return bench.bench(chosen, flags.exercise, passed_on)
+        case "plot":
+            return bench.plot(chosen, root)
+        case "doctor":
+            return doctor.doctor(root)
+
+
+def _check_command(argv: list[str]) -> None:
+    """Says it better than argparse does."""
+    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        close = difflib.get_close_matches(argv[0], COMMANDS, 1)
+        raise UsageError(
+            f"There is no command '{argv[0]}'." + (f" Did you mean {close[0]}?" if close else ""),
+            f"The commands are: {', '.join(COMMANDS)}",
+        )
+
+
+def _global_flags(argv: list[str]) -> tuple[list[str], bool, bool]:
+    """--plain and --yes may stand anywhere before `--`."""
+    own, rest = (argv[: argv.index("--")], argv[argv.index("--") :]) if "--" in argv else (argv, [])
+    return [one for one in own if one not in ("--plain", "--yes")] + rest, "--plain" in own, "--yes" in own
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    return (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="./course",
+        description="Without a command: the map of the lessons and the next step.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"course {__version__}, Python {sys.version.split()[0]}")
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="no colors, bars or signs; chosen by itself when the output is not a terminal",
+    )
+    parser.add_argument("--yes", action="store_true", help="answer every question with yes")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+
+    def add(name: str, short: str, example: str, more: str = "") -> Parser:
+        return commands.add_parser(
+            name, help=short, description=f"{short[0].upper()}{short[1:]}. {more}".strip(), epilog=f"example: {example}"
+        )
+
+    def lesson(command: Parser, optional: str = "") -> None:
+        command.add_argument(
+            "lesson",
+            nargs="?" if optional else None,
+            metavar="NN",
+            help=LESSON + (f" (default: {optional})" if optional else ""),
+        )
+
+    unfinished = "the next unfinished one"
+    one = add(
+        "check",
+        "build and test an exercise, say what is wrong",
+        "./course check 01 --step 2",
+        "The verdict is one of: not started, does not compile, wrong, right. The exit code is 0 for right, else 1.",
+    )
+    lesson(one, unfinished)
+    one.add_argument("--step", type=int, metavar="K", help="only the tests of step K")
+    one.add_argument("--verbose", action="store_true", help="also show all output of the compiler")
+    one.add_argument(
+        "--sanitize",
+        action="store_true",
+        help="build with the address and undefined-behavior sanitizers: slower, finds accesses out of bounds",
+    )
+    _limit(one)
+    one = add(
+        "watch",
+        "check at each save",
+        "./course watch 02",
+        "Moves to another lesson only when you press n. Ctrl-C or q ends it, with exit code 0.",
+    )
+    lesson(one, unfinished)
+    _limit(one)
+    one = add("hint", "show the next hint for the first step that is not right", "./course hint 02")
+    lesson(one, unfinished)
+    one.add_argument("--all", action="store_true", help="show all hints")
+    one.add_argument("--step", type=int, metavar="K", help="a hint for step K")
+    one = add(
+        "solution",
+        "show the difference between your file and the solution",
+        "./course solution 01",
+        "Asks before it spoils; --yes agrees in advance.",
+    )
+    lesson(one)
+    one = add(
+        "reset",
+        "put the stub back",
+        "./course reset 01",
+        "Keeps a copy of your file in .course/kept/ and says where. Asks first; --yes agrees in advance.",
+    )
+    lesson(one)
+    commands.add_parser(
+        "demo",
+        help="show the bytes moved and the memory used, with figures; `demo invariant` shows the online softmax",
+        add_help=False,
+    )
+    one = add("test", "run all tests, against the solutions", "./course test 03", "The exit code is CTest's.")
+    lesson(one, "all lessons")
+    one = add(
+        "bench",
+        "run a lesson's benchmarks",
+        "./course bench 03 -- --benchmark_filter=1024",
+        "What follows -- goes to Google Benchmark.",
+    )
+    lesson(one)
+    one.add_argument("--exercise", action="store_true", help="measure your file instead of the solution")
+    one = add("plot", "make the figures", "./course plot 03")
+    lesson(one, "all lessons")
+    add(
+        "doctor",
+        "say what is installed and what is missing",
+        "./course doctor",
+        "The exit code is 1 if something essential is missing.",
+    )
+    return parser
+
+
+def _limit(command: Parser) -> None:
+    command.add_argument(
+        "--limit",
+        type=float,
+        default=check.LIMIT,
+        metavar="SECONDS",
+        help="end the tests after this time (default: %(default)g)",
+    )

@@ -1,0 +1,115 @@
+"""The lessons that exist, read from lessons/*/lesson.toml."""
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import InternalError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The last number of each part; the last part takes what follows.
+PARTS = (
+    (4, "I    The mathematics, on the CPU"),
+    (7, "II   The GPU"),
+    (10, "III  The backward pass"),
+    (15, "IV   Today's kernels"),
+    (99, "V    Serving"),
+)
+
+
+@dataclass(frozen=True)
+class Hint:
+    step: int | None  # None: for the whole lesson
+    text: str
+
+
+@dataclass(frozen=True)
+class Mistake:
+    title: str
+    caught_by: str  # a property that it breaks
+
+
+@dataclass(frozen=True)
+class Lesson:
+    root: Path
+    name: str  # 01_naive_attention
+    title: str
+    summary: str
+    file: str
+    needs: tuple[str, ...]
+    steps: tuple[str, ...]  # titles; step k is steps[k - 1]
+    hints: tuple[Hint, ...]
+    mistakes: tuple[Mistake, ...] = ()
+
+    @property
+    def number(self) -> str:
+        return self.name.split("_")[0]
+
+    @property
+    def part(self) -> str:
+        return next(title for last, title in PARTS if int(self.number) <= last)
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "lessons" / self.name
+
+    @property
+    def exercise(self) -> str:
+        """Relative to the root, as the test binary spells it."""
+        return f"exercises/{self.name}/{self.file}"
+
+    @property
+    def solution(self) -> str:
+        return f"solutions/{self.name}/{self.file}"
+
+    def read_exercise(self) -> bytes:
+        try:
+            return (self.root / self.exercise).read_bytes()
+        except FileNotFoundError:
+            raise UsageError(
+                f"{self.exercise} does not exist.", f"To get the empty exercise: ./course reset {self.number}"
+            ) from None
+
+    def fingerprint(self) -> str:
+        """Changes with the exercise and with the tests that judge it."""
+        digest = hashlib.sha256(self.read_exercise())
+        for path in sorted(self.folder.glob("*.[ch]*")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()
+
+
+def load(root: Path = ROOT) -> list[Lesson]:
+    """All lessons in order."""
+    return [_read(path, root) for path in sorted(root.glob("lessons/[0-9][0-9]_*/lesson.toml"))]
+
+
+def find(wanted: str, lessons: list[Lesson]) -> Lesson:
+    """Accepts 1, 01 or 01_naive_attention."""
+    for lesson in lessons:
+        if wanted == lesson.name or (re.fullmatch(r"[0-9]{1,4}", wanted) and int(wanted) == int(lesson.number)):
+            return lesson
+    known = [f"{lesson.name}  {lesson.title}" for lesson in lessons] or ["none yet"]
+    raise UsageError(f"There is no lesson '{wanted}'. The lessons are:", *known)
+
+
+def _read(path: Path, root: Path) -> Lesson:
+    where = path.relative_to(root)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        steps = tuple(step["title"] for step in data["step"])
+        hints = tuple(Hint(hint.get("step"), hint["text"].strip("\n").rstrip()) for hint in data.get("hint", []))
+        mistakes = tuple(Mistake(one["title"], one["caught_by"]) for one in data.get("mistake", []))
+        for hint in hints:
+            if hint.step is not None and hint.step not in range(1, len(steps) + 1):
+                raise InternalError(f"{where}: a hint is for step {hint.step}; the lesson has steps 1 to {len(steps)}.")
+        needs = tuple(data.get("needs", ["cpu"]))
+        return Lesson(
+            root, path.parent.name, data["title"], data["summary"], data["file"], needs, steps, hints, mistakes
+        )
+    except tomllib.TOMLDecodeError as error:
+        raise InternalError(f"{where} is not valid TOML: {error}") from None
+    except KeyError as error:
+        raise InternalError(f"{where}: the key {error} is missing.") from None

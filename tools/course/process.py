@@ -1,0 +1,122 @@
+"""Child processes that never outlive the runner: Ctrl-C, a closed terminal and time limits end the whole group."""
+
+import os
+import resource
+import signal
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from .errors import InternalError
+
+MOST_OUTPUT = 64 * 1024 * 1024  # bytes that a tested program may write to a file
+
+
+@dataclass(frozen=True)
+class Finished:
+    code: int  # negative: ended by that signal
+    stdout: str
+    stderr: str
+    report: str  # what the program wrote to its --out file
+    timed_out: bool
+
+
+@contextmanager
+def _child(command: list[str], **options):
+    try:
+        child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **options)
+    except FileNotFoundError:
+        raise InternalError(
+            f"{Path(command[0]).name} is not installed.", "To see what is missing: ./course doctor"
+        ) from None
+    except OSError as error:
+        raise InternalError(
+            f"Cannot run {command[0]}: {error.strerror}.",
+            "If it lies in build/, remove it: the next check builds it again.",
+        ) from None
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            _end(child)
+        if child.stdout:
+            child.stdout.close()
+
+
+def _end(child: subprocess.Popen) -> None:
+    """Asks first: an interrupted ninja removes its half-written files."""
+    for sign in (signal.SIGINT, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, sign)
+        except ProcessLookupError:
+            pass
+        try:
+            child.wait(3)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def stream(command: list[str], root: Path, log: Path, on_line=lambda line: None) -> tuple[int, str]:
+    """Runs a build tool: each line goes to on_line at once, everything to the log. Returns the code and the output."""
+    # English messages, whatever the student's language is: the runner reads them. Another PWD would make CMake prefer a
+    # symbolic link.
+    environment = os.environ | {"LC_ALL": "C.UTF-8", "NINJA_STATUS": "[%f/%t] ", "PWD": str(root)}
+    log.parent.mkdir(parents=True, exist_ok=True)
+    lines = []
+    with open(log, "w", encoding="utf-8") as file:
+        file.write("$ " + " ".join(command) + "\n")
+        with _child(
+            command,
+            cwd=root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        ) as child:
+            for line in child.stdout:
+                lines.append(line)
+                file.write(line)
+                on_line(line.rstrip("\n"))
+            code = child.wait()
+    return code, "".join(lines)
+
+
+def limited(command: list[str], root: Path, seconds: float) -> Finished:
+    """Runs a test program, `--out FILE` added, under a time limit and a limit on what it writes."""
+    with TemporaryDirectory(prefix="course-") as folder:
+        paths = {name: Path(folder, name) for name in ("stdout", "stderr", "report")}
+        with open(paths["stdout"], "wb") as stdout, open(paths["stderr"], "wb") as stderr:
+            with _child([*command, "--out", str(paths["report"])], cwd=root, stdout=stdout, stderr=stderr) as child:
+                _limit_output(child.pid)
+                timed_out = False
+                try:
+                    code = child.wait(seconds)
+                except subprocess.TimeoutExpired:
+                    timed_out = True
+                    os.killpg(child.pid, signal.SIGKILL)
+                    code = child.wait()
+        read = {
+            name: path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+            for name, path in paths.items()
+        }
+    return Finished(code, read["stdout"], read["stderr"], read["report"], timed_out)
+
+
+def _limit_output(pid: int) -> None:
+    """A loop that prints for ever must not fill the disk."""
+    try:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (MOST_OUTPUT, MOST_OUTPUT))
+    except (ProcessLookupError, PermissionError):
+        pass  # it has ended already, or the system forbids it: the time limit still holds
+
+
+def signal_name(code: int) -> str:
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

@@ -1,0 +1,81 @@
+"""What the runner remembers in .course/state.json: the last verdicts, the hints seen.
+
+The file may be lost at any time: a lesson without a record is "never checked", and nothing else depends on it.
+"""
+
+import fcntl
+import json
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import screen
+from .errors import InternalError
+from .lessons import Lesson
+
+
+class State:
+    def __init__(self, root: Path):
+        self.folder = root / ".course"
+        self.path = self.folder / "state.json"
+
+    def record(self, lesson: Lesson) -> dict:
+        """What is known of a lesson: fingerprint, verdict, steps, hints, built. Empty when nothing is known."""
+        return self._load().get(lesson.name, {})
+
+    def verdict(self, lesson: Lesson) -> str | None:
+        """The last verdict, if it was on the file as it is now."""
+        record = self.record(lesson)
+        return record.get("verdict") if record and record.get("fingerprint") == lesson.fingerprint() else None
+
+    def update(self, lesson: Lesson, **changes) -> None:
+        """Changes a lesson's record. Two runners may do so at once."""
+        with self._locked():
+            lessons = self._load()
+            lessons.setdefault(lesson.name, {}).update(changes)
+            fresh = self.path.with_suffix(f".{os.getpid()}.new")
+            fresh.write_text(
+                json.dumps({"version": 1, "lessons": lessons}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
+            fresh.replace(self.path)  # a reader sees the old file or the new one, never a half
+
+    @contextmanager
+    def _locked(self):
+        try:
+            self.folder.mkdir(exist_ok=True)
+            lock = open(self.folder / "state.lock", "w")
+        except OSError as error:
+            raise InternalError(
+                f"Cannot write in .course/: {error.strerror}.",
+                "The runner keeps the last verdicts and the hints seen there.",
+            ) from None
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _load(self) -> dict:
+        try:
+            data = json.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except ValueError:  # JSON or UTF-8
+            return self._set_aside()
+        lessons = data.get("lessons") if isinstance(data, dict) else None
+        if not isinstance(lessons, dict) or not all(isinstance(record, dict) for record in lessons.values()):
+            return self._set_aside()
+        return lessons
+
+    def _set_aside(self) -> dict:
+        kept = self.path.with_name(f"state.json.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+        try:
+            self.path.rename(kept)
+        except FileNotFoundError:
+            return {}  # another runner was faster
+        except OSError as error:
+            screen.note(f".course/state.json is damaged and is ignored ({error.strerror}).")
+            return {}
+        screen.note(
+            f".course/state.json was damaged. It is now .course/{kept.name}; the lessons count as never checked."
+        )
+        return {}

@@ -1,0 +1,62 @@
+"""`./course test`: all tests, against the solutions, through CTest."""
+
+import re
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+from . import process, screen
+from .build import Build
+from .errors import InternalError
+from .lessons import Lesson
+
+
+def test(lesson: Lesson | None, build: Build) -> int:
+    """Returns CTest's exit code."""
+    counts = build.logs / "ctest.xml"
+    with build.locked():
+        target = [f"test_solution_{lesson.number}"] if lesson else []
+        built = build.target(*target, what="building the solutions and their tests")
+        if not built.ok:
+            build.fail(target[0] if target else "The course", built)
+        counts.unlink(missing_ok=True)
+        command = [
+            "ctest",
+            "--preset",
+            build.preset,
+            "--output-on-failure",
+            "--no-tests=error",
+            "--output-junit",
+            str(counts),
+        ]
+        if lesson:
+            command += ["--tests-regex", f"^{lesson.number}/"]
+        with screen.progress("running the tests") as update:
+            code, output = process.stream(
+                command, build.root, build.logs / "test.log", lambda line: _show(line, update)
+            )
+    passed, failed, skipped = count(counts, output)
+    screen.say(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    if code == 0 and (failed or not passed):
+        raise InternalError("CTest reports success, and its counts do not.")
+    return code
+
+
+def count(path: Path, output: str) -> tuple[int, int, int]:
+    """CTest's own count: passed, failed, skipped."""
+    try:
+        suite = xml.parse(path).getroot()
+    except (OSError, xml.ParseError):
+        raise InternalError("CTest ended without counting its tests.", *output.strip().splitlines()[-5:]) from None
+    total, failed = int(suite.get("tests", 0)), int(suite.get("failures", 0))
+    skipped = int(suite.get("skipped", 0)) + int(suite.get("disabled", 0))
+    return total - failed - skipped, failed, skipped
+
+
+def _show(line: str, update) -> None:
+    """On a terminal the bar stands for the tests that pass; everything else is shown."""
+    if result := re.match(r"\s*(\d+)/(\d+) Test\s+#", line):
+        update(int(result[1]), int(result[2]))
+        if screen.is_plain() or not re.search(r" Passed +[0-9.]+ sec", line):
+            screen.code(line)
+    elif not re.match(r"\s*(Start\s+\d+:|Test project |$)", line) or screen.is_plain():
+        screen.code(line)

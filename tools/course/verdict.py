@@ -1,0 +1,121 @@
+"""From the report of a test program to one of four verdicts."""
+
+from dataclasses import dataclass
+
+from . import process
+from .catch_xml import Failure, Property, Report
+from .errors import InternalError
+
+RIGHT = "right"
+WRONG = "wrong"
+NOT_STARTED = "not started"
+DOES_NOT_COMPILE = "does not compile"
+NOT_REACHED = "not reached"  # of a step: the program stopped before its tests
+
+
+@dataclass(frozen=True)
+class Step:
+    number: int
+    title: str
+    state: str
+    passed: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The program ended before its tests did."""
+
+    how: str  # crashed (SIGSEGV), was ended after 60 s, ...
+    property: Property | None
+    said: str = ""  # the sanitizer's one-line summary
+
+
+@dataclass(frozen=True)
+class Verdict:
+    word: str
+    steps: tuple[Step, ...]
+    passed: int
+    failed: int
+    not_started: int
+    skipped: int = 0
+    broken: Property | None = None  # the first property that fails
+    failure: Failure | None = None  # and the first thing wrong in it
+    stop: Stop | None = None
+
+
+def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: int | None, seconds: float) -> Verdict:
+    """`only` is the one step that was asked for."""
+    stop = _stop(report, run, seconds)
+    properties = report.properties
+    if not properties and not stop:
+        raise InternalError(
+            "The test program ran no test, so there is no verdict.", *run.stderr.strip().splitlines()[-3:]
+        )
+    if not stop:
+        _check_consistent(report, run)
+    states = [one.state for one in properties]
+    steps = tuple(
+        _step(number, title, properties, stop) for number, title in enumerate(titles, 1) if only in (None, number)
+    )
+    broken = next((one for one in properties if one.state == WRONG), None)
+    failure = next((one for one in broken.failures if not one.not_started), None) if broken else None
+    if broken or stop:
+        word = WRONG
+    elif NOT_STARTED in states:
+        word = NOT_STARTED
+    else:
+        word = RIGHT
+    counts = (states.count(state) for state in (RIGHT, WRONG, NOT_STARTED, "skipped"))
+    return Verdict(word, steps, *counts, broken, failure, stop)
+
+
+def _stop(report: Report, run: process.Finished, seconds: float) -> Stop | None:
+    last = report.properties[-1] if report.properties else None
+    inside = last if last and not last.ended else None
+    said = _sanitizer(run.stderr)
+    if run.timed_out:
+        return Stop(f"was ended after {seconds:g} s", inside)
+    if said:
+        return Stop("was ended by the sanitizer", inside, said)
+    if run.code < 0:
+        return Stop(f"crashed ({process.signal_name(run.code)})", inside)
+    if not report.complete:
+        return Stop(f"ended early (exit code {run.code})", inside)
+    return None
+
+
+def _sanitizer(stderr: str) -> str:
+    """What a sanitizer found and where: its summary, or the line of the one for undefined behavior."""
+    lines = stderr.splitlines()
+    summary = next((line for line in lines if line.startswith("SUMMARY: ")), "")
+    detail = next((line for line in lines if ": runtime error: " in line), "")
+    return (detail or summary).removeprefix("SUMMARY: ")
+
+
+def _check_consistent(report: Report, run: process.Finished) -> None:
+    """The exit code, Catch2's own count and the report must tell the same story before anything is called right."""
+    failed = any(one.failures for one in report.properties)
+    if report.counted != len(report.properties) or (run.code == 0) == failed:
+        raise InternalError(
+            "The test program contradicts itself, so there is no verdict.",
+            f"Exit code {run.code}, {report.counted} properties counted, {len(report.properties)} reported, "
+            f"{'some' if failed else 'none'} of them failed.",
+        )
+
+
+def _step(number: int, title: str, properties: list[Property], stop: Stop | None) -> Step:
+    states = [one.state for one in properties if f"step{number}" in one.tags]
+    if not states and not stop:
+        raise InternalError(f"No test has the tag [step{number}], so there is no verdict on step {number} ({title}).")
+    if WRONG in states:
+        state = WRONG
+    elif NOT_STARTED in states:
+        state = NOT_STARTED
+    elif stop and (not states or stop.property is None):
+        state = NOT_REACHED
+    else:
+        state = RIGHT
+    return Step(
+        number, title, state, len(states) - states.count(WRONG) - states.count(NOT_STARTED), states.count(WRONG)
+    )
