@@ -45,6 +45,7 @@ def may_install(agreed: bool) -> bool:
     if os.geteuid() != 0 and not shutil.which("sudo"):
         say("You are not root, and there is no sudo: somebody who may install packages has to run them.")
         return False
+    agreed = agreed or os.geteuid() == 0  # root asked for the course, and may install
     if not agreed and not can_ask():
         say("There is no terminal to ask on. Run them yourself, or agree in advance: ./course --yes")
         return False

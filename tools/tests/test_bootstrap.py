@@ -46,10 +46,19 @@ class Log(InFolder):
             setup_log.ANSWERS.write_text(damage)
             self.assertEqual(setup_log.remembered(), {})
 
-    def test_nothing_runs_unasked(self):
+    def test_only_root_is_not_asked(self):
         with (
             mock.patch("setup_log.can_ask", return_value=False),
             mock.patch("os.geteuid", return_value=0),
+            mock.patch.dict(os.environ, COURSE_OFFLINE="0"),
+        ):
+            self.assertTrue(setup_log.may_install(agreed=False))
+
+    def test_nothing_runs_unasked(self):
+        with (
+            mock.patch("setup_log.can_ask", return_value=False),
+            mock.patch("os.geteuid", return_value=1000),
+            mock.patch("shutil.which", return_value="/usr/bin/sudo"),
             mock.patch.dict(os.environ, COURSE_OFFLINE="0"),
         ):
             self.assertFalse(setup_log.may_install(agreed=False))
