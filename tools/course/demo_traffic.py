@@ -15,7 +15,6 @@ from .parser import Parser
 
 HOPPER_SRAM = 227 * 1024  # bytes that one thread block may use on Hopper
 COUNTED_UP_TO = 4096 * 4096 * 128  # Nq · Nk · D that a CPU runs in a few seconds
-BAR = 24
 FIGURES = ROOT / ".course" / "figures"
 
 
@@ -174,21 +173,25 @@ def show_case(case: Case, algorithms: list[dict]) -> bool:
     screen.say((case.title, "bold"))
     screen.say(case.describe(), indent=2)
     screen.code("")
-    header = f"  {'':15}{'tiles':>9}{'read':>10}{'written':>10}{'total':>10}{'':>2}{'':{BAR}}{'memory':>10}{'TFLOP':>8}  bytes are"
-    screen.code(header.rstrip(), "underline")
+    bar_width = max(6, min(24, screen.width() - 74))  # 80 columns are enough
+    names = ("tiles", "read", "written", "total", "", "memory", "FLOP", "by")
+    screen.code(row("", *names, bar_width).rstrip(), "underline")
     most = max(total(algorithm["formula"]) for algorithm in algorithms) or 1
     right = True
     for algorithm in algorithms:
         traffic, good = algorithm["formula"], agrees(algorithm)
         right = right and good is not False
-        tiles = f"{algorithm['Br']}×{algorithm['Bc']}" if algorithm["Br"] else ""
-        bar = "█" * round(BAR * total(traffic) / most) or ("▏" if total(traffic) else "")
-        how = {True: "counted", False: "WRONG: not the count", None: "formula"}[good]
-        screen.code(
-            f"  {algorithm['name']:15}{tiles:>9}{size(traffic['read_bytes']):>10}{size(traffic['written_bytes']):>10}"
-            f"{size(total(traffic)):>10}  {bar:{BAR}}{size(algorithm['scratch_bytes']):>10}{algorithm['flops'] / 1e12:>8.3f}  {how}",
-            "" if good is not False else "bold red",
+        cells = (
+            f"{algorithm['Br']}×{algorithm['Bc']}" if algorithm["Br"] else "",
+            size(traffic["read_bytes"]),
+            size(traffic["written_bytes"]),
+            size(total(traffic)),
+            "█" * round(bar_width * total(traffic) / most) or ("▏" if total(traffic) else ""),
+            size(algorithm["scratch_bytes"]),
+            size(algorithm["flops"], ""),
+            {True: "count", False: "WRONG", None: "formula"}[good],
         )
+        screen.code(row(algorithm["name"], *cells, bar_width), "" if good is not False else "bold red")
     by_name = {algorithm["name"]: total(algorithm["formula"]) for algorithm in algorithms}
     if by_name["V1"] and by_name["V2"]:
         v1, v2 = (by_name["standard"] / by_name[name] for name in ("V1", "V2"))
@@ -199,22 +202,27 @@ def show_case(case: Case, algorithms: list[dict]) -> bool:
     return right
 
 
-def size(count: int) -> str:
-    """Three digits and a decimal unit."""
-    value, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
+def row(name, tiles, read, written, sum_of_both, bar, memory, flop, by, bar_width) -> str:
+    return f"  {name:14}{tiles:>8}{read:>8}{written:>9}{sum_of_both:>8} {bar:{bar_width}}{memory:>8}{flop:>7}  {by}"
+
+
+def size(count: int, unit: str = "B") -> str:
+    """Three digits and a decimal prefix: 4.7 GB."""
+    value, prefix = float(count), ""
+    for larger in ("k", "M", "G", "T", "P"):
         if value < 999.5:
             break
-        value, unit = value / 1000, larger
-    return f"{value:.0f} {unit}" if unit == "B" or value >= 99.95 else f"{value:.1f} {unit}"
+        value, prefix = value / 1000, larger
+    digits = f"{value:.0f}" if not prefix or value >= 99.95 else f"{value:.1f}"
+    return f"{digits} {prefix}{unit}".rstrip()
 
 
 def explain() -> None:
     screen.code("")
     screen.say(("How to read this", "bold"))
     for line in (
-        "counted: one head was run here, on metered memory; the count equals the formula, and all heads move the same.",
-        "formula: too large to run here; the same formula, by itself.",
+        "by count: one head was run here, on metered memory; its count equals the formula, and all heads move the same.",
+        "by formula: nothing was run, or it is too large to run here; the same formula, by itself.",
         "memory: what must be kept in HBM beyond Q, K, V and the output: S and P; m and l; the log-sum-exp.",
         "standard: three kernels that touch each operand once. least possible: each operand once, nothing in between.",
         "Bytes are what the algorithm asks HBM for, before any cache. Lesson 04 counts them with you.",
