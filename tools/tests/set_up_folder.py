@@ -16,6 +16,7 @@ class InFolder(unittest.TestCase):
         """A program in bin/ that only prints."""
         path = self.folder / "bin" / name
         path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)  # it may be a link to a program of the system, which stays as it is
         path.write_text(f"#!/bin/sh\necho '{prints}'\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
