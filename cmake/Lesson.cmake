@@ -64,7 +64,7 @@ function(fa_add_benchmark target lesson implementation)
   file(GLOB given_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/${lesson}/*.cpp)
   list(FILTER given_sources EXCLUDE REGEX "/test\\.cpp$")
   add_executable(${target} ${given_sources})
-  target_link_libraries(${target} PRIVATE ${implementation} benchmark::benchmark fa_strict_options)
+  target_link_libraries(${target} PRIVATE ${implementation} fa_benchmark fa_strict_options)
 endfunction()
 
 # tools/checks/mistakes.py writes a copy of the solution with each mistake into the build folder and prints their names.

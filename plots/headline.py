@@ -17,9 +17,10 @@ def draw(traffic: dict, memory: dict) -> Figure:
     fewer = style.times_text(formula["standard"][-1] / formula["V2"][-1])
     made, (left, right) = style.figure(
         f"Exact attention, {fewer} times fewer bytes, and no N × N matrix in memory",
-        f"One head, D = 64, N up to {N[-1]}, forward: standard attention, FlashAttention (V1), FlashAttention-2 (V2)",
-        "Points are counted by running (bytes through fa::hbm, peak of fa::Scratch), lines are formulas; float, tiles for 227 KiB of SRAM.\n"
-        "Standard attention is idealized: a kernel touches each operand once. " + style.wide_heads(traffic),
+        "Forward pass of one head, D = 64, float: standard attention, FlashAttention (V1), FlashAttention-2 (V2)",
+        "Points are counted by running, lines are formulas; they rise by a step where one more tile is needed. Tiles for 227 KiB of SRAM.\n"
+        "Standard attention is idealized: each of its kernels touches each operand once. In half precision more keys fit in a tile (lesson 04).\n"
+        + style.wide_heads(traffic),
         wide=True,
         right=1.25,
     )

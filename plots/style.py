@@ -151,4 +151,4 @@ def wide_heads(traffic: dict) -> str:
     wide = {name: moved[0] for name, moved in traffic["formula at D = 128"].items()}
     ratio = {name: wide[name] / wide["standard"] for name in ("V1", "V2")}
     factors = f"V1 moves {ratio['V1']:.2f} times and V2 {ratio['V2']:.2f} times"
-    return f"At D = 128 and N = {wide['N']}, {factors} the bytes of standard attention."
+    return f"In float at D = 128, N = {wide['N']}, {factors} the bytes of standard attention."

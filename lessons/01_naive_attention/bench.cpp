@@ -29,5 +29,3 @@ void forward(benchmark::State& state) {
 }  // namespace
 
 BENCHMARK(forward)->ArgName("N")->RangeMultiplier(2)->Range(128, 4096)->Unit(benchmark::kMillisecond);
-
-BENCHMARK_MAIN();

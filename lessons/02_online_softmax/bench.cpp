@@ -61,5 +61,3 @@ BENCHMARK(row<lesson::online_softmax>)
     ->Range(1 << 10, 1 << 19);
 BENCHMARK(whole_row)->ArgName("N")->RangeMultiplier(2)->Range(128, 4096);
 BENCHMARK(tile_by_tile)->ArgName("N")->RangeMultiplier(2)->Range(128, 4096);
-
-BENCHMARK_MAIN();

@@ -10,7 +10,7 @@
 //   - A score of −inf weighs 0. No scores, or only such, is the empty state m = −inf, l = 0, u = 0: y = 0, output 0,
 //     lse −inf.
 //   - A NaN or a score of +inf makes l NaN, and all that follows from it, through every later absorb and merge; never a
-//     plausible number. Of a row of nothing but NaN, m is −inf.
+//     plausible number. What m is then is left open.
 //   - Scores of any size are right: no e^x of a positive x is ever formed.
 //
 // Rejects with std::invalid_argument, before anything is written: N < 0; x or y of fewer than N elements; scores and

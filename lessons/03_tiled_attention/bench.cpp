@@ -70,5 +70,3 @@ void tiled(benchmark::State& state) {
 
 BENCHMARK(naive)->ArgName("N")->RangeMultiplier(2)->Range(128, 4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(tiled)->ArgName("N")->RangeMultiplier(2)->Range(128, 4096)->Unit(benchmark::kMillisecond);
-
-BENCHMARK_MAIN();

@@ -21,7 +21,7 @@ static_assert(16777216.0f + (1.0f + 1.0f) == 16777218.0f);
 // [/float-order]
 
 TEST_CASE("a tile of scores, worked by hand", "[step1]") {
-  // q = (1, 2), (3, 4);  k = (5, 6), (7, 8), (9, 1), stored transposed.
+  INFO("q = (1, 2), (3, 4); k = (5, 6), (7, 8), (9, 1), stored transposed; scale = 0.5");
   const std::vector<float> q_tile{1, 2, 3, 4}, k_tile{5, 7, 9, 6, 8, 1};
   std::vector<float> s_tile = fa::poisoned(6);
   lesson::score_tile(q_tile.data(), k_tile.data(), s_tile.data(), 2, 3, 2, 0.5f);

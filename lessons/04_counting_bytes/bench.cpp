@@ -120,5 +120,3 @@ BENCHMARK(v2_sram)
     ->Range(8192, 1 << 18)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
-
-BENCHMARK_MAIN();

@@ -121,8 +121,12 @@ Comparison compare(std::string_view name, std::span<const float> got, std::span<
     if (result.unwritten > 0) {
       message << ", " << result.unwritten << " hold poison: never written, or computed from what was never written";
     }
-    message << "; norm-wise error " << error_text(result.normwise_error) << ", allowed "
-            << error_text(tolerance.normwise) << ")";
+    // Of NaN and poison it says nothing: it is taken over the elements that are finite.
+    if (std::isfinite(double(got[at]) - expected[at])) {
+      message << "; norm-wise error " << error_text(result.normwise_error) << ", allowed "
+              << error_text(tolerance.normwise);
+    }
+    message << ")";
   }
   result.message = message.str();
   return result;

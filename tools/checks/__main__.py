@@ -5,9 +5,11 @@ that stops with an exception, counts as failed: nothing passes by not being look
 """
 
 import importlib
+import os
 import sys
 import time
 import traceback
+from pathlib import Path
 
 from checks.common import Result
 
@@ -44,7 +46,15 @@ def run_check(name: str) -> list[Result]:
     return results
 
 
+def use_our_programs() -> None:
+    """The checks run in the repository's root, and ruff and clang-format are those beside the Python that runs this."""
+    python = Path(sys.executable).absolute()
+    sys.executable = str(python)
+    os.environ["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+
+
 def main(names: list[str]) -> int:
+    use_our_programs()
     unknown = [name for name in names if name not in CHECKS]
     if unknown:
         print(f"unknown check {unknown[0]}; there are: {', '.join(CHECKS)}", file=sys.stderr)

@@ -33,8 +33,14 @@ def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
     for section in SECTIONS:
         if f"\n## {section}" not in text:
             yield f"the text has no section '{section}'"
-    if f"figures/{lesson.number}_memory.svg" not in text and f"figures/{lesson.number}_accesses.svg" not in text:
-        yield "the text does not show its memory figure"
+    if not re.search(rf"figures/{lesson.number}_\w+\.svg", text):
+        yield f"the text shows no figure plots/figures/{lesson.number}_*.svg"
+    if not (ROOT / f"plots/lesson_{lesson.number}.py").exists():
+        yield f"plots/lesson_{lesson.number}.py is missing"
+    if f'"{lesson.number}": lesson_{lesson.number}' not in (ROOT / "plots/counts.py").read_text(encoding="utf-8"):
+        yield f"RECORD in plots/counts.py does not name lesson {lesson.number}"
+    if f"fa_add_lesson({lesson.name})" not in (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"):
+        yield "CMakeLists.txt does not add the lesson"
     for step in range(1, steps + 1):
         if not any(f"[step{step}]" in tags for _, tags in cases):
             yield f"no test has the tag [step{step}]"
@@ -44,7 +50,7 @@ def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
         if not re.fullmatch(r"\[step\d+\]", tags) or not 1 <= int(tags[5:-1]) <= steps:
             yield f"test '{name}' has the tags '{tags}': must be that of one step"
     hints, mistakes = lesson.data.get("hint", []), lesson.data.get("mistake", [])
-    if len(hints) < LEAST_HINTS or any(not 1 <= hint["step"] <= steps for hint in hints):
+    if len(hints) < LEAST_HINTS or any(not 1 <= hint.get("step", 0) <= steps for hint in hints):
         yield f"{len(hints)} hints: at least {LEAST_HINTS} are needed, each for a step that exists"
     if len(mistakes) < LEAST_MISTAKES:
         yield f"{len(mistakes)} mistakes: at least {LEAST_MISTAKES} are needed"
