@@ -1,19 +1,26 @@
-# fa_add_lesson(01_naive_attention): the targets of a lesson. With NN = 01:
+# fa_add_lesson(03_tiled_attention [COMPARES 01 ...]): the targets of a lesson. With NN = 03:
 #
 #   test_solution_NN        the tests, linked with the solution; run by CTest
 #   test_exercise_NN        the same object code of the tests, linked with the exercise; built on request only
 #   bench_NN                the benchmarks, linked with the solution
 #   bench_exercise_NN       the same with the exercise; built on request only
-#   test_mistake_NN_<name>  the tests, linked with the solution after one catalogued mistake (FA_MISTAKES=ON)
+#   test_mistake_NN_<name>  the tests, linked with the solution after one cataloged mistake (FA_MISTAKES=ON)
 #
 #   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
+#
+# COMPARES: the numbers of earlier lessons whose solutions the benchmark runs too, each in its own namespace.
 #
 # A broken exercise is built by nobody who did not ask for it, so it never blocks another lesson.
 
 function(fa_add_lesson lesson)
   string(SUBSTRING ${lesson} 0 2 number)
   set(given ${PROJECT_SOURCE_DIR}/lessons/${lesson})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMPARES")
   file(GLOB solution CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/solutions/${lesson}/*.cpp)
+  list(LENGTH solution solutions)
+  if(NOT solutions EQUAL 1)
+    message(FATAL_ERROR "solutions/${lesson} holds ${solutions} .cpp files: must be 1")
+  endif()
   cmake_path(GET solution FILENAME file)
 
   # Code of the lesson that is given and that both implementations need.
@@ -32,8 +39,13 @@ function(fa_add_lesson lesson)
   target_compile_definitions(solution_${number}_renamed PRIVATE lesson=lesson_${number})
   set_target_properties(solution_${number}_renamed PROPERTIES EXCLUDE_FROM_ALL ON)
 
-  fa_add_implementation(exercise_${number} ${lesson} ${PROJECT_SOURCE_DIR}/exercises/${lesson}/${file}
-                        fa_compile_options)
+  file(GLOB exercise CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/exercises/${lesson}/${file})
+  if(NOT exercise) # moved away: an error of this lesson's targets, not of the configuration
+    set(exercise ${PROJECT_BINARY_DIR}/missing_exercise_${number}.cpp)
+    file(CONFIGURE OUTPUT ${exercise} CONTENT
+         "#error exercises/${lesson}/${file} is missing: ./course reset ${number} brings the stub back\n")
+  endif()
+  fa_add_implementation(exercise_${number} ${lesson} ${exercise} fa_compile_options)
   target_compile_options(exercise_${number} PRIVATE -Wno-unused)  # a stub does not use its arguments yet
   fa_add_test_binary(test_exercise_${number} ${number} exercise_${number} "exercise exercises/${lesson}/${file}")
   set_target_properties(exercise_${number} test_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -41,6 +53,12 @@ function(fa_add_lesson lesson)
   fa_add_benchmark(bench_${number} ${lesson} solution_${number})
   fa_add_benchmark(bench_exercise_${number} ${lesson} exercise_${number})
   set_target_properties(bench_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+
+  foreach(other IN LISTS arg_COMPARES)
+    foreach(target bench_${number} bench_exercise_${number})
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:solution_${other}_renamed>)
+    endforeach()
+  endforeach()
 
   if(FA_MISTAKES)
     fa_add_mistakes(${number} ${lesson})

@@ -3,6 +3,7 @@
 import math
 
 import style
+from data import PlotError
 from matplotlib.figure import Figure
 from style import COLORS, MARKERS
 
@@ -42,6 +43,9 @@ def draw(traffic: dict, memory: dict) -> Figure:
         formula, standard = data["formula"], data["formula"]["standard"][-1]
         for name in ALGORITHMS:
             counted, last = data["counted"][name], formula[name][-1]
+            by_formula = [formula[name][formula["N"].index(N)] for N in counted["N"]]
+            if counted[column] != by_formula:
+                raise PlotError(f"{title}, {name}: counted {counted[column]}, by formula {by_formula}")
             axes.plot(formula["N"], formula[name], color=COLORS[name], linewidth=2.4, clip_on=False)
             axes.plot(
                 counted["N"], counted[column], color=COLORS[name], marker=MARKERS[name], linestyle="none", clip_on=False

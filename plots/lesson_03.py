@@ -45,7 +45,7 @@ def speed(data: dict) -> Figure:
     ratio = data["ratio"]
     N, median = ratio["N"], ratio["median"]
     made, (axes,) = style.figure(
-        f"Independent sums, vectorized: about {median[-1]:.0f} times as fast at N = {N[-1]}",
+        f"Lesson 03 is about {median[-1]:.0f} times as fast as lesson 01 at N = {N[-1]}",
         "A ratio of times within one run on a CPU. It differs from machine to machine, and from run to run",
         "CPU time of lesson 01 over that of lesson 03 (bench_03); one head, D = 64, float; one thread.\n"
         f"Medians of {data['repetitions']} repetitions, bars from the least to the most. "

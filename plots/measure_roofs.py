@@ -36,9 +36,10 @@ def seconds(work) -> list[float]:
 
 def rate(amount: int, times: list[float]) -> dict:
     """Three digits of each rate: the rest is noise."""
-    low, middle, high = times[-1], statistics.median(times), times[0]
+    longest, median, shortest = times[-1], statistics.median(times), times[0]
     return {
-        name: float(f"{amount / time:.3g}") for name, time in (("slowest", low), ("median", middle), ("fastest", high))
+        name: float(f"{amount / time:.3g}")
+        for name, time in (("slowest", longest), ("median", median), ("fastest", shortest))
     }
 
 
@@ -64,6 +65,7 @@ def main() -> None:
         "gpu": torch.cuda.get_device_name(),
         "driver": driver(),
         "cuda": torch.version.cuda,
+        "l2_bytes": torch.cuda.get_device_properties(0).L2_cache_size,
         "pytorch": torch.__version__.split("+")[0],
         "commit": flags.commit,
         "measured": f"bf16 matrix product of {SIZE}^3, copy of {COPIED >> 30} GiB; median of {REPEATS} CUDA-event times after {WARM_UP} to warm up",

@@ -116,8 +116,12 @@ Comparison compare(std::string_view name, std::span<const float> got, std::span<
   } else {
     const std::size_t at = static_cast<std::size_t>(result.worst);
     message << place(name, result.worst, extents) << ": expected " << value_text(expected[at]) << ", got "
-            << (is_poison(got[at]) ? "poison" : value_text(double(got[at]))) << " (" << result.failed << " of "
-            << result.compared << " values differ";
+            << (is_poison(got[at]) ? "poison" : value_text(double(got[at]))) << " (";
+    if (result.failed > 0) {
+      message << result.failed << " of " << result.compared << " values differ";
+    } else {
+      message << "each of " << result.compared << " values is within its tolerance, the whole is not";
+    }
     if (result.unwritten > 0) {
       message << ", " << result.unwritten << " hold poison: never written, or computed from what was never written";
     }

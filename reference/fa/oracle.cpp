@@ -23,7 +23,7 @@ double weight(double score, double m) { return score == negative_infinity ? 0.0 
 struct SoftmaxRow {
   double m = negative_infinity;
   double l = 0.0;
-  std::vector<double> p;  // of the visible keys
+  std::vector<double> p;  // of the visible keys: scores, until their weights replace them
 };
 
 // `row` counts the query rows of all heads: (b · H + h) · Nq + i.

@@ -29,7 +29,7 @@ Traffic v1_forward_traffic(const Shape& shape, const Options& options, const Til
 //   reads Nq D + Tr · 2 Nk D      writes Nq D + Nq      elements
 Traffic v2_forward_traffic(const Shape& shape, const Options& options, const Tiles& tiles, Index element_bytes = 4);
 
-// What no algorithm can avoid: read Q, K, V, write out and lse.
+// What no algorithm can avoid without a mask: read Q, K, V, write out and lse.
 Traffic least_forward_traffic(const Shape& shape, Index element_bytes = 4);
 
 // Working memory in HBM beyond q, k, v and out: S and P; m and l; lse.

@@ -56,7 +56,7 @@ fa::Traffic count_v2(const fa::Shape& shape, bool causal, const fa::Tiles& tiles
 
 // ---- Numbers
 
-TEST_CASE("V1 at N = 512, d = 64, Br = Bc = 32 moves the bytes that hardware counters saw") {
+TEST_CASE("V1 at N = 512, d = 64, Br = Bc = 32 reads 4,521,984 bytes and writes 2,162,688 after the first fill") {
   const fa::Traffic traffic = fa::v1_forward_traffic({.Nq = 512, .Nk = 512, .D = 64}, {}, {.Br = 32, .Bc = 32});
   const fa::Index first_fill = 512 * (64 + 2) * 4;  // of out, m and l: the counters saw the kernel alone
   CHECK(first_fill == 135168);
@@ -83,7 +83,7 @@ TEST_CASE("in half precision, standard attention moves 8 N^2 + 8 N d bytes a hea
   CHECK(fa::standard_forward_scratch({.Nq = N, .Nk = N, .D = D}, 2) == 2 * 33554432);  // S and P: 32 MiB each
 }
 
-TEST_CASE("standard attention with Nq and Nk different") {
+TEST_CASE("standard attention reads and writes by Nq and Nk where they belong") {
   const fa::Traffic traffic = fa::standard_forward_traffic({.B = 2, .H = 1, .Nq = 5, .Nk = 7, .D = 3});
   CHECK(traffic == fa::Traffic{2 * (15 + 21 + 35 + 35 + 21) * 4, 2 * (35 + 35 + 15) * 4});
 }

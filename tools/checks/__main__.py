@@ -21,7 +21,7 @@ CHECKS = {
     "formatting": "C++ and Python are formatted",
     "tools": "the tests of the runner and of these checks pass",
     "stubs": "stubs compile, are reported as not started, and fail",
-    "mistakes": "each catalogued mistake is caught by the test that is meant to",
+    "mistakes": "each cataloged mistake is caught by the test that is meant to",
     "sanitizers": "the same tests under the address and undefined-behavior sanitizers",
     "speed": "tiled attention is at least 3 times as fast as naive attention",
     "figures": "the recorded counts behind the figures are those that the programs count",

@@ -1,4 +1,4 @@
-"""Each catalogued mistake makes its lesson's tests fail, by the test that is meant to catch it.
+"""Each cataloged mistake makes its lesson's tests fail, by the test that is meant to catch it.
 
 CMake calls `mistakes.py write LESSON FOLDER`, which writes a copy of the solution with each mistake to FOLDER/<name>/ and prints
 the names. `python -m checks mistakes` builds and runs them.
@@ -71,9 +71,9 @@ def run() -> Iterator[Result]:
     yield built
     if not built.ok:
         return
-    catalogue = [(lesson, mistake) for lesson in lessons() for mistake in lesson.data.get("mistake", [])]
+    catalog = [(lesson, mistake) for lesson in lessons() for mistake in lesson.data.get("mistake", [])]
     with ThreadPoolExecutor(JOBS) as pool:
-        yield from pool.map(lambda entry: judge(*entry), catalogue)
+        yield from pool.map(lambda entry: judge(*entry), catalog)
 
 
 if __name__ == "__main__":
