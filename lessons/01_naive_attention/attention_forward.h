@@ -46,10 +46,12 @@ void weighted_values(const float* p,  // (B, H, Nq, Nk)
                      const fa::Shape& shape, const fa::Options& options);
 
 // Step 4. The three together.
+// [signature]
 void attention_forward(const float* q,  // (B, H, Nq, D)
                        const float* k,  // (B, H, Nk, D)
                        const float* v,  // (B, H, Nk, D)
                        float* out,      // (B, H, Nq, D)
                        const fa::Shape& shape, const fa::Options& options, fa::Scratch& scratch);
+// [/signature]
 
 }  // namespace lesson

@@ -1,7 +1,6 @@
 // The properties of lesson 01, in the order in which a teacher would look.
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -11,8 +10,6 @@
 
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const fa::Tolerance kTight{.absolute = 1e-6, .relative = 1e-6, .normwise = 1e-6};
 
 std::vector<float> scores(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options) {
@@ -56,7 +53,7 @@ const fa::Inputs kExampleInputs{.q = {1, 0, 0, 1, 1, 1},     // (3, 2)
 
 // ---- Step 1
 
-TEST_CASE("the scores of the worked example", "[step1]") {
+TEST_CASE("scores are the scaled dot products of queries and keys, as worked by hand", "[step1]") {
   fa::check_close("s", scores(kExampleInputs, kExample, kExampleOptions),
                   std::vector<double>{2, 0, -1, 0, 1, 1, 2, 1, 0}, {{"i", 3}, {"j", 3}}, kTight);
 }
@@ -101,7 +98,7 @@ TEST_CASE("each batch and head has its own scores, scaled by 1/sqrt(D)", "[step1
 
 // ---- Step 2
 
-TEST_CASE("the softmax of the worked example", "[step2]") {
+TEST_CASE("weights are e^(s - m) / l, as worked by hand", "[step2]") {
   fa::check_close("p", softmax({2, 1, 0}, 1, 3), std::vector<double>{0.665241, 0.244728, 0.090031},
                   {{"row", 1}, {"j", 3}}, {.absolute = 5e-7, .relative = 0, .normwise = 1e-6});
 }
@@ -133,21 +130,20 @@ TEST_CASE("equal scores weigh the same, and a score far above the others takes a
 }
 
 TEST_CASE("a score of -inf weighs nothing, also in a row that has no other", "[step2]") {
-  fa::check_close("p", softmax({0, -kInfinity, 0, -kInfinity, -kInfinity, -kInfinity}, 2, 3),
+  fa::check_close("p", softmax({0, -fa::infinity, 0, -fa::infinity, -fa::infinity, -fa::infinity}, 2, 3),
                   std::vector<double>{0.5, 0, 0.5, 0, 0, 0}, {{"row", 2}, {"j", 3}}, kTight);
 }
 
 TEST_CASE("a NaN or a score of +inf makes its row NaN, and no other", "[step2]") {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  fa::check_close("p", softmax({0, kNaN, 0, 0, 0, -kInfinity}, 2, 3), std::vector<double>{nan, nan, nan, 0.5, 0.5, 0},
-                  {{"row", 2}, {"j", 3}}, kTight);
-  CHECK(std::isnan(softmax({0, kInfinity, 0}, 1, 3)[1]));
-  CHECK(std::isnan(softmax({kNaN}, 1, 1)[0]));
+  fa::check_close("p", softmax({0, fa::nan, 0, 0, 0, -fa::infinity}, 2, 3),
+                  std::vector<double>{fa::nan, fa::nan, fa::nan, 0.5, 0.5, 0}, {{"row", 2}, {"j", 3}}, kTight);
+  CHECK(std::isnan(softmax({0, fa::infinity, 0}, 1, 3)[1]));
+  CHECK(std::isnan(softmax({fa::nan}, 1, 1)[0]));
 }
 
 // ---- Step 3
 
-TEST_CASE("the output of the worked example", "[step3]") {
+TEST_CASE("out is the sum of the values times their weights, as worked by hand", "[step3]") {
   const std::vector<float> p{1, 0, 0, 0.5f, 0.5f, 0, 0.665241f, 0.244728f, 0.090031f};
   std::vector<float> out = fa::poisoned(6);
   lesson::weighted_values(p.data(), kExampleInputs.v.data(), out.data(), kExample, {});
@@ -155,12 +151,32 @@ TEST_CASE("the output of the worked example", "[step3]") {
                   {.absolute = 2e-5, .relative = 0, .normwise = 1e-6});
 }
 
+TEST_CASE("each batch and head has its own weights and values", "[step3]") {
+  const fa::Shape shape{.B = 2, .H = 3, .Nq = 4, .Nk = 5, .D = 6};
+  const std::vector<float> p = fa::normal_values(fa::score_elements(shape), 1);
+  const std::vector<float> v = fa::normal_values(fa::key_elements(shape), 2);
+  std::vector<double> expected;
+  for (fa::Index row = 0; row < fa::query_rows(shape); ++row) {
+    for (fa::Index d = 0; d < shape.D; ++d) {
+      double sum = 0.0;
+      for (fa::Index j = 0; j < shape.Nk; ++j) {
+        sum += double(p[std::size_t(row * shape.Nk + j)]) *
+               double(v[std::size_t((row / shape.Nq * shape.Nk + j) * shape.D + d)]);
+      }
+      expected.push_back(sum);
+    }
+  }
+  std::vector<float> out = fa::poisoned(fa::query_elements(shape));
+  lesson::weighted_values(p.data(), v.data(), out.data(), shape, {});
+  fa::check_close("out", out, expected, {{"b", 2}, {"h", 3}, {"i", 4}, {"d", 6}},
+                  {.absolute = 1e-5, .relative = 0, .normwise = 1e-6});
+}
+
 TEST_CASE("a hidden row of V is not used, even if it holds a NaN", "[step3]") {
-  const std::vector<float> p{1, 0, 0.5f, 0.5f}, v{3, 4, kNaN, kNaN};
+  const std::vector<float> p{1, 0, 0.5f, 0.5f}, v{3, 4, fa::nan, fa::nan};
   std::vector<float> out = fa::poisoned(4);
   lesson::weighted_values(p.data(), v.data(), out.data(), {.Nq = 2, .Nk = 2, .D = 2}, {.causal = true});
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  fa::check_close("out", out, std::vector<double>{3, 4, nan, nan}, {{"i", 2}, {"d", 2}}, kTight);
+  fa::check_close("out", out, std::vector<double>{3, 4, fa::nan, fa::nan}, {{"i", 2}, {"d", 2}}, kTight);
 }
 
 // ---- Step 4
@@ -208,15 +224,20 @@ TEST_CASE("a query that sees no key gives zeros", "[step4]") {
 }
 
 TEST_CASE("a NaN reaches what depends on it, and nothing else", "[step4]") {
-  const fa::Shape shape{.B = 1, .H = 2, .Nq = 6, .Nk = 6, .D = 4};
+  const fa::Shape shape{.B = 1, .H = 2, .Nq = 9, .Nk = 9, .D = 4};
   for (const bool causal : {false, true}) {
-    fa::Inputs in_query = fa::make_inputs(shape), in_key = in_query, in_value = in_query;
-    in_query.q[5] = kNaN;   // query 1 of head 0
-    in_key.k[13] = kNaN;    // key 3 of head 0
-    in_value.v[14] = kNaN;  // value 3 of head 0
-    check_against_oracle(in_query, shape, {.causal = causal});
-    check_against_oracle(in_key, shape, {.causal = causal});
-    check_against_oracle(in_value, shape, {.causal = causal});
+    for (const fa::Inputs& inputs : fa::inputs_with_nan(shape)) {
+      check_against_oracle(inputs, shape, {.causal = causal});
+    }
+  }
+}
+
+TEST_CASE("a score of -inf weighs nothing, one of +inf makes its row NaN", "[step4]") {
+  for (const bool causal : {false, true}) {
+    for (const fa::Inputs& inputs : fa::inputs_with_infinite_scores()) {
+      CAPTURE(inputs.q, inputs.k);
+      check_against_oracle(inputs, fa::infinite_scores_shape, {.causal = causal});
+    }
   }
 }
 
@@ -231,7 +252,7 @@ TEST_CASE("bad arguments are named, and nothing is written", "[step4]") {
   };
   CHECK_THROWS_WITH(call(values.data(), {.Nq = -1, .Nk = 2, .D = 2}, {}), ContainsSubstring("Nq = -1"));
   CHECK_THROWS_WITH(call(values.data(), {.Nq = 2, .Nk = 2, .D = 0}, {}), ContainsSubstring("D = 0"));
-  CHECK_THROWS_WITH(call(values.data(), good, {.scale = kInfinity}), ContainsSubstring("scale = inf"));
+  CHECK_THROWS_WITH(call(values.data(), good, {.scale = fa::infinity}), ContainsSubstring("scale = inf"));
   CHECK_THROWS_WITH(call(nullptr, good, {}), ContainsSubstring("q = null"));
   CHECK_THROWS_AS(call(nullptr, good, {}), std::invalid_argument);
   for (const float value : out) CHECK(fa::is_poison(value));

@@ -42,7 +42,7 @@ void output_of_query(benchmark::State& state, fa::Index tile) {
       const std::size_t keys = std::size_t(std::min(tile, N - first));
       auto scores = scratch.allocate<float>("scores", fa::Index(keys));
       std::copy_n(k.data() + first, keys, scores.data());
-      attention = lesson::absorb(attention, {scores.data(), keys}, {v.data() + first, keys});
+      attention = lesson::absorb(attention, scores.span(), {v.data() + first, keys});
     }
     benchmark::DoNotOptimize(lesson::output(attention));
   }

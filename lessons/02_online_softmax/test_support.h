@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <iomanip>
-#include <limits>
 #include <span>
 #include <sstream>
 #include <string>
@@ -23,8 +22,6 @@ using Row = std::vector<float>;
 using Part = std::span<const float>;
 using Softmax = void (*)(fa::hbm<const float>, fa::hbm<float>, fa::Index);
 
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline const fa::Tolerance kTight{.absolute = 1e-6, .relative = 2e-6, .normwise = 2e-6};
 
 // The row of the worked example, as two tiles.
@@ -50,7 +47,7 @@ inline std::vector<double> exact_state(Part scores, Part values) {
   double m = fa::negative_infinity, l = 0.0, u = 0.0;
   for (const float score : scores) m = std::max(m, double(score));
   for (std::size_t j = 0; j < scores.size(); ++j) {
-    const double weight = scores[j] == -kInfinity ? 0.0 : std::exp(double(scores[j]) - m);
+    const double weight = scores[j] == -fa::infinity ? 0.0 : std::exp(double(scores[j]) - m);
     l += weight;
     u += weight * double(values[j]);
   }
@@ -82,7 +79,7 @@ inline void check_value(const char* name, float got, double expected, fa::Tolera
     FAIL_CHECK(name << ": expected " << list(std::array{expected}) << ", got " << list(std::array{got}));
   }
 }
-inline void check_nan(const char* name, float got) { check_value(name, got, double(kNaN)); }
+inline void check_nan(const char* name, float got) { check_value(name, got, double(fa::nan)); }
 
 inline Row run(Softmax softmax, const Row& x) {
   fa::TrafficMeter meter;
@@ -96,7 +93,7 @@ inline void check_softmax(Softmax softmax, const std::vector<Row>& rows) {
     const std::vector<double> state = exact_state(x, x);
     std::vector<double> expected;
     for (const float score : x) {
-      const double weight = score == -kInfinity ? 0.0 : std::exp(double(score) - state[0]);
+      const double weight = score == -fa::infinity ? 0.0 : std::exp(double(score) - state[0]);
       expected.push_back(state[1] == 0.0 ? 0.0 : weight / state[1]);
     }
     INFO("x = (" << list(x) << ")");
@@ -112,12 +109,13 @@ inline const std::vector<Row> kRowsOfAnySize{
     {-5e4f, -5e4f - 1, -6e4f},
     {-1e4f, 1e4f, 0, 9999.5f},
     {-3, -3, -3, -3, -3},
-    {0, -kInfinity, 1},
-    {-kInfinity, -kInfinity, 4},
-    {-kInfinity, -kInfinity},
+    {0, -fa::infinity, 1},
+    {-fa::infinity, -fa::infinity, 4},
+    {-fa::infinity, -fa::infinity},
     {},
 };
-inline const std::vector<Row> kRowsWithNaN{{0, kNaN, 1}, {kNaN, 0, 1}, {0, 1, kNaN}, {kNaN}, {0, kInfinity, 1}};
+inline const std::vector<Row> kRowsWithNaN{
+    {0, fa::nan, 1}, {fa::nan, 0, 1}, {0, 1, fa::nan}, {fa::nan}, {0, fa::infinity, 1}};
 
 inline void check_accesses(Softmax softmax, fa::Index reads_an_element) {
   for (const fa::Index N : {17, 1, 2, 1000}) {

@@ -47,13 +47,13 @@ void absorb_row(float* s_row,         // (keys)
                 fa::Index keys, fa::Index D);
 
 // Step 3, all tiles; Step 4, the causal mask: tiles that no query of the Q tile sees are skipped.
-// [forward]
+// [signature]
 void attention_forward(fa::hbm<const float> q,  // (B, H, Nq, D)
                        fa::hbm<const float> k,  // (B, H, Nk, D)
                        fa::hbm<const float> v,  // (B, H, Nk, D)
                        fa::hbm<float> out,      // (B, H, Nq, D)
                        fa::hbm<float> lse,      // (B, H, Nq)
                        const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles, fa::Scratch& sram);
-// [/forward]
+// [/signature]
 
 }  // namespace lesson

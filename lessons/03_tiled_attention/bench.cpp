@@ -15,13 +15,11 @@
 // Lesson 01's function has the same name. It is compiled in its own namespace for this comparison: see
 // cmake/Lesson.cmake.
 namespace lesson_01 {
-// [forward]
 void attention_forward(const float* q,  // (B, H, Nq, D)
                        const float* k,  // (B, H, Nk, D)
                        const float* v,  // (B, H, Nk, D)
                        float* out,      // (B, H, Nq, D)
                        const fa::Shape& shape, const fa::Options& options, fa::Scratch& scratch);
-// [/forward]
 }  // namespace lesson_01
 
 namespace {
@@ -54,7 +52,7 @@ void tiled(benchmark::State& state) {
   const auto q_in_hbm = meter.buffer("q", inputs.q), k_in_hbm = meter.buffer("k", inputs.k);
   const auto v_in_hbm = meter.buffer("v", inputs.v);
   const auto out_in_hbm = meter.buffer("out", out);
-  const auto lse_in_hbm = meter.buffer("lse", std::span<float>(lse.data(), std::size_t(lse.size())));
+  const auto lse_in_hbm = meter.buffer("lse", lse.span());
   for (auto _ : state) {
     lesson::attention_forward(q_in_hbm, k_in_hbm, v_in_hbm, out_in_hbm, lse_in_hbm, shape, {}, {.Br = 64, .Bc = 64},
                               sram);

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "attention_forward.h"
-#include "checks.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
+#include "test_support.h"
 
-using namespace checks;
+using namespace support;
 
 // ---- Step 1
 
@@ -20,7 +20,7 @@ static_assert((16777216.0f + 1.0f) + 1.0f == 16777216.0f);
 static_assert(16777216.0f + (1.0f + 1.0f) == 16777218.0f);
 // [/float-order]
 
-TEST_CASE("a tile of scores, worked by hand", "[step1]") {
+TEST_CASE("scores are the scaled dot products, as worked by hand", "[step1]") {
   INFO("q = (1, 2), (3, 4); k = (5, 6), (7, 8), (9, 1), stored transposed; scale = 0.5");
   const std::vector<float> q_tile{1, 2, 3, 4}, k_tile{5, 7, 9, 6, 8, 1};
   std::vector<float> s_tile = fa::poisoned(6);
@@ -29,7 +29,7 @@ TEST_CASE("a tile of scores, worked by hand", "[step1]") {
                   kTight);
 }
 
-TEST_CASE("a tile of scores of any extents", "[step1]") {
+TEST_CASE("scores are the scaled dot products, whatever the extents of the tile", "[step1]") {
   for (const auto& [rows, columns, D] :
        {std::array<fa::Index, 3>{1, 1, 1}, {3, 5, 7}, {5, 3, 4}, {7, 1, 63}, {1, 9, 66}}) {
     const std::vector<float> q_tile = fa::normal_values(rows * D, 1), k_tile = fa::normal_values(D * columns, 2);
@@ -87,15 +87,15 @@ TEST_CASE("all scores negative, or far below zero: the maximum does not start at
 TEST_CASE("no keys, and scores of -inf, leave the state as it is", "[step2]") {
   State state{.u = {0, 0}};
   state.absorb({}, {});
-  state.absorb({-kInfinity, -kInfinity}, {1, 2, 3, 4});
+  state.absorb({-fa::infinity, -fa::infinity}, {1, 2, 3, 4});
   state.check(fa::negative_infinity, 0, {0, 0});
   state.absorb({2, 1}, {1, 10, 3, 20});
-  state.absorb({-kInfinity}, {7, 7});
+  state.absorb({-fa::infinity}, {7, 7});
   state.check(2.0, 1.367879, {2.103638, 17.357589});
 }
 
 TEST_CASE("a NaN or a score of +inf stays in l and u", "[step2]") {
-  for (const float bad : {kNaN, kInfinity}) {
+  for (const float bad : {fa::nan, fa::infinity}) {
     State state{.u = {0}};
     state.absorb({1, bad}, {1, 2});
     state.absorb({5}, {3});
@@ -108,14 +108,18 @@ TEST_CASE("a NaN or a score of +inf stays in l and u", "[step2]") {
 
 TEST_CASE("attention with a single key returns its value, and its score as log-sum-exp", "[step3]") {
   const fa::Shape shape{.B = 1, .H = 1, .Nq = 1, .Nk = 1, .D = 16};
-  const fa::Inputs inputs = fa::make_inputs(shape);
+  fa::Inputs inputs = fa::make_inputs(shape);
+  inputs.q.assign(16, 1.0f);
+  inputs.k.assign(16, -0.25f);  // the score is -4, exactly
   const std::vector<double> v(inputs.v.begin(), inputs.v.end());
-  const Run run(inputs, shape, {.scale = 0.0f}, {.Br = 1, .Bc = 1});
-  fa::check_close("out", run.out, v, {{"d", 16}}, {.absolute = 0, .relative = 0, .normwise = 0});
-  CHECK(run.lse[0] == 0.0f);
+  const Run run(inputs, shape, {.scale = 1.0f}, {.Br = 1, .Bc = 1});
+  fa::check_close("out", run.out, v, {{"d", 16}}, {});
+  fa::check_close("lse", run.lse.span(), std::vector<double>{-4}, {{"i", 1}}, {});
 }
 
-TEST_CASE("the worked example, all of it in one tile", "[step3]") { check_example(false, {.Br = 3, .Bc = 3}); }
+TEST_CASE("one tile that holds all of Q and K gives out and lse, as worked by hand", "[step3]") {
+  check_example(false, {.Br = 3, .Bc = 3});
+}
 
 TEST_CASE("the worked example, one key at a time: the state passes from tile to tile", "[step3]") {
   check_example(false, {.Br = 3, .Bc = 1});
@@ -127,6 +131,12 @@ TEST_CASE("the worked example, one query at a time: each Q tile begins with empt
 
 TEST_CASE("the worked example in tiles of two: the last ones are partial", "[step3]") {
   check_example(false, {.Br = 2, .Bc = 2});
+}
+
+TEST_CASE("all logits far below zero: no state begins with a finite maximum", "[step3]") {
+  const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 1};
+  const fa::Inputs inputs{.q = {1, 2}, .k = {-5e4f, -5e4f - 1, -5e4f - 2}, .v = {1, 3, 5}, .dout = {}};
+  for (const fa::Tiles& tiles : fa::ragged_tiles) check_against_oracle(inputs, shape, {}, tiles);
 }
 
 TEST_CASE("each batch and head has its own queries, keys and values", "[step3]") {
@@ -164,12 +174,14 @@ TEST_CASE("log-sum-exp is right to 1e-6 at logits of 1e3", "[step3]") {
     inputs.q.assign(inputs.q.size(), 1.0f);
     for (float& key : inputs.k) key += size;
     const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, {});
-    fa::check_close("lse", Run(inputs, shape, {}, {.Br = 2, .Bc = 7}).lse, oracle.lse, {{"i", 5}},
+    fa::check_close("lse", Run(inputs, shape, {}, {.Br = 2, .Bc = 7}).lse.span(), oracle.lse, {{"i", 5}},
                     {.absolute = 0, .relative = 1e-6, .normwise = 1e-6});
   }
 }
 
 TEST_CASE("a NaN reaches what depends on it, and nothing else", "[step3]") { check_not_a_number(false); }
+
+TEST_CASE("a score of -inf weighs nothing, one of +inf makes its row NaN", "[step3]") { check_infinite_scores(false); }
 
 TEST_CASE("bytes through HBM are those of the formula", "[step3]") {
   check_traffic(false);
@@ -228,7 +240,9 @@ TEST_CASE("bad arguments are named, and nothing is written", "[step3]") {
 
 // ---- Step 4
 
-TEST_CASE("causal: the worked example in tiles of two", "[step4]") { check_example(true, {.Br = 2, .Bc = 2}); }
+TEST_CASE("causal: a query sees the keys up to its own, as worked by hand", "[step4]") {
+  check_example(true, {.Br = 2, .Bc = 2});
+}
 
 TEST_CASE("causal: a tile is used as long as one of its queries sees a key of it", "[step4]") {
   check_example(true, {.Br = 3, .Bc = 1});
@@ -251,12 +265,16 @@ TEST_CASE("causal: out and lse agree with the oracle on inputs of every kind and
 
 TEST_CASE("causal: a NaN reaches what depends on it, and nothing else", "[step4]") { check_not_a_number(true); }
 
+TEST_CASE("causal: -inf weighs nothing, +inf makes the rows NaN that see it", "[step4]") {
+  check_infinite_scores(true);
+}
+
 TEST_CASE("causal: a query that sees no key gives zeros and -inf", "[step4]") {
   const fa::Shape shape{.Nq = 20, .Nk = 12, .D = 3};
   const Run run(fa::make_inputs(shape), shape, {.causal = true}, {.Br = 6, .Bc = 5});
   for (fa::Index i = 0; i < 8; ++i) {
     CAPTURE(i);
-    CHECK(run.lse[std::size_t(i)] == -kInfinity);
+    CHECK(run.lse[i] == -fa::infinity);
     for (fa::Index d = 0; d < 3; ++d) CHECK(run.out[std::size_t(i * 3 + d)] == 0.0f);
   }
 }

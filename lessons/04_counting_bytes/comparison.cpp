@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "attention_forward.h"
@@ -80,8 +79,8 @@ void standard_attention(fa::hbm<const float> q, fa::hbm<const float> k, fa::hbm<
 
   auto s_memory = scratch.allocate<float>("S", fa::score_elements(shape));  // (B, H, Nq, Nk)
   auto p_memory = scratch.allocate<float>("P", fa::score_elements(shape));  // (B, H, Nq, Nk)
-  const auto s = meter.buffer("S", std::span<float>(s_memory.data(), std::size_t(s_memory.size())));
-  const auto p = meter.buffer("P", std::span<float>(p_memory.data(), std::size_t(p_memory.size())));
+  const auto s = meter.buffer("S", s_memory.span());
+  const auto p = meter.buffer("P", p_memory.span());
 
   for (fa::Index head = 0; head < fa::heads(shape); ++head) {
     const fa::Index query = head * shape.Nq * shape.D, key = head * shape.Nk * shape.D;

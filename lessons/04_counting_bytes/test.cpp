@@ -10,11 +10,13 @@
 #include "comparison.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
-#include "metered_run.h"
+#include "test_support.h"
+
+using namespace support;
 
 // ---- Step 1
 
-TEST_CASE("the bytes of tiles: q, out, k, v, S, m and l", "[step1]") {
+TEST_CASE("tile_bytes counts q, out, k, v, S, m and l, in bytes", "[step1]") {
   check_tile_bytes({.Br = 2, .Bc = 5}, 3, 4 * (2 * 6 + 2 * 15 + 10 + 2 * 2));
   check_tile_bytes({.Br = 5, .Bc = 2}, 3, 4 * (2 * 15 + 2 * 6 + 10 + 2 * 5));
   check_tile_bytes({.Br = 1, .Bc = 1}, 1, 4 * (2 + 2 + 1 + 2));
@@ -66,15 +68,16 @@ TEST_CASE("an SRAM that is too small is named", "[step2]") {
 
 TEST_CASE("a single key: out is its value, m its score, l is 1", "[step3]") {
   const fa::Shape shape{.B = 1, .H = 1, .Nq = 1, .Nk = 1, .D = 16};
-  const fa::Inputs inputs = fa::make_inputs(shape);
+  fa::Inputs inputs = fa::make_inputs(shape);
+  inputs.q.assign(16, 1.0f);
+  inputs.k.assign(16, -0.25f);  // the score is -4, exactly
   const std::vector<double> v(inputs.v.begin(), inputs.v.end());
-  const Run run(inputs, shape, {.scale = 0.0f}, {.Br = 4, .Bc = 4});
-  fa::check_close("out", run.out, v, {{"d", 16}}, {.absolute = 0, .relative = 0, .normwise = 0});
-  CHECK(run.m[0] == 0.0f);
-  CHECK(run.l[0] == 1.0f);
+  const Run run(inputs, shape, {.scale = 1.0f}, {.Br = 4, .Bc = 4});
+  fa::check_close("out", run.out, v, {{"d", 16}}, {});
+  fa::check_close("(m, l)", std::vector<float>{run.m[0], run.l[0]}, std::vector<double>{-4, 1}, {{"component", 2}}, {});
 }
 
-TEST_CASE("the worked example of lesson 02: m, l and the normalized output", "[step3]") {
+TEST_CASE("out is normalized after each K/V tile, as worked by hand", "[step3]") {
   // D = 1, q = 1, so the scores are the keys. Of the keys 2, 1 alone, and of all three in both orders.
   const auto check = [](const fa::Inputs& inputs, const std::vector<double>& expected) {
     const fa::Shape shape{.Nq = 1, .Nk = fa::Index(inputs.k.size()), .D = 1};
@@ -90,10 +93,10 @@ TEST_CASE("the worked example of lesson 02: m, l and the normalized output", "[s
   check({.q = {1}, .k = {0, 1, 2}, .v = {5, 3, 1}, .dout = {}}, {2, 1.503215, 1.849579});
 }
 
-TEST_CASE("all logits far below zero: m does not start at 0", "[step3]") {
+TEST_CASE("all logits far below zero: no state begins with a finite maximum", "[step3]") {
   const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 1};
   const fa::Inputs inputs{.q = {1, 2}, .k = {-5e4f, -5e4f - 1, -5e4f - 2}, .v = {1, 3, 5}, .dout = {}};
-  for (const fa::Tiles& tiles : kTiles) check_against_oracle(inputs, shape, {}, tiles);
+  for (const fa::Tiles& tiles : fa::ragged_tiles) check_against_oracle(inputs, shape, {}, tiles);
 }
 
 TEST_CASE("a query that sees no key has out = 0, m = -inf, l = 0", "[step3]") {
@@ -101,44 +104,51 @@ TEST_CASE("a query that sees no key has out = 0, m = -inf, l = 0", "[step3]") {
   const Run run(fa::make_inputs(shape), shape, {.causal = true}, {.Br = 6, .Bc = 5});
   const std::vector<double> zeros(8 * 3, 0.0), infinities(8, fa::negative_infinity);
   fa::check_close("out", std::span(run.out).first(8 * 3), zeros, {{"i", 8}, {"d", 3}}, {});
-  fa::check_close("m", std::span(run.m).first(8), infinities, {{"i", 8}}, {});
-  fa::check_close("l", std::span(run.l).first(8), std::span(zeros).first(8), {{"i", 8}}, {});
+  fa::check_close("m", run.m.span().first(8), infinities, {{"i", 8}}, {});
+  fa::check_close("l", run.l.span().first(8), std::span(zeros).first(8), {{"i", 8}}, {});
 }
 
 TEST_CASE("out, m and l agree with the oracle, whatever the shape and the tiles, causal or not", "[step3]") {
   for (const fa::Shape& shape : fa::ragged_shapes) {
-    for (const fa::Tiles& tiles : kTiles) {
-      for (const bool causal : {false, true}) {
-        check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal}, tiles);
-      }
-    }
+    for (const fa::Tiles& tiles : fa::ragged_tiles) check_both_masks(fa::make_inputs(shape), shape, tiles);
   }
 }
 
 TEST_CASE("out, m and l agree with the oracle on inputs of every kind and any scale", "[step3]") {
   const fa::Shape shape{.B = 2, .H = 3, .Nq = 33, .Nk = 47, .D = 19};
-  for (const bool causal : {false, true}) {
-    for (const fa::InputKind kind : fa::all_input_kinds) {
-      INFO("inputs: " << fa::name_of(kind));
-      check_against_oracle(fa::make_inputs(shape, kind), shape, {.causal = causal}, {.Br = 8, .Bc = 16});
-    }
-    for (const float scale : {0.0f, -0.7f, 100.0f}) {
-      check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal, .scale = scale}, {.Br = 16, .Bc = 8});
-    }
+  for (const fa::InputKind kind : fa::all_input_kinds) {
+    INFO("inputs: " << fa::name_of(kind));
+    check_both_masks(fa::make_inputs(shape, kind), shape, {.Br = 8, .Bc = 16});
+  }
+  for (const float scale : {0.0f, -0.7f, 100.0f}) {
+    check_both_masks(fa::make_inputs(shape), shape, {.Br = 16, .Bc = 8}, scale);
+  }
+}
+
+TEST_CASE("log-sum-exp, m + ln l, is right to 1e-6 at logits of 1e3", "[step3]") {
+  const fa::Shape shape{.Nq = 5, .Nk = 40, .D = 1};
+  for (const float size : {-1e3f, 1e3f}) {
+    fa::Inputs inputs = fa::make_inputs(shape);
+    inputs.q.assign(inputs.q.size(), 1.0f);
+    for (float& key : inputs.k) key += size;
+    const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, {});
+    fa::check_close("m + ln l", Run(inputs, shape, {}, {.Br = 2, .Bc = 7}).lse(), oracle.lse, {{"i", 5}},
+                    {.absolute = 0, .relative = 1e-6, .normwise = 1e-6});
   }
 }
 
 TEST_CASE("a NaN reaches what depends on it, and nothing else", "[step3]") {
   const fa::Shape shape{.B = 1, .H = 2, .Nq = 9, .Nk = 9, .D = 4};
-  for (const fa::Tiles& tiles : kTiles) {
-    for (const bool causal : {false, true}) {
-      fa::Inputs in_query = fa::make_inputs(shape), in_key = in_query, in_value = in_query;
-      in_query.q[5] = kNaN;   // query 1 of head 0
-      in_key.k[21] = kNaN;    // key 5 of head 0
-      in_value.v[22] = kNaN;  // value 5 of head 0
-      check_against_oracle(in_query, shape, {.causal = causal}, tiles);
-      check_against_oracle(in_key, shape, {.causal = causal}, tiles);
-      check_against_oracle(in_value, shape, {.causal = causal}, tiles);
+  for (const fa::Tiles& tiles : fa::ragged_tiles) {
+    for (const fa::Inputs& inputs : fa::inputs_with_nan(shape)) check_both_masks(inputs, shape, tiles);
+  }
+}
+
+TEST_CASE("a score of -inf weighs nothing, one of +inf makes its row NaN", "[step3]") {
+  for (const fa::Tiles& tiles : fa::ragged_tiles) {
+    for (const fa::Inputs& inputs : fa::inputs_with_infinite_scores()) {
+      CAPTURE(inputs.q, inputs.k);
+      check_both_masks(inputs, fa::infinite_scores_shape, tiles);
     }
   }
 }
@@ -202,7 +212,7 @@ TEST_CASE("bad arguments are named, and nothing is written", "[step3]") {
 
 // ---- Step 4
 
-TEST_CASE("the traffic of the worked example", "[step4]") {
+TEST_CASE("the formula gives the bytes worked by hand", "[step4]") {
   // [worked-example]
   const fa::Shape shape{.B = 1, .H = 1, .Nq = 512, .Nk = 512, .D = 64};
   const fa::Traffic traffic = lesson::forward_traffic(shape, {}, {.Br = 32, .Bc = 32});
@@ -213,7 +223,7 @@ TEST_CASE("the traffic of the worked example", "[step4]") {
 
 TEST_CASE("formula = count, to the byte, whatever the shape and the tiles, causal or not", "[step4]") {
   for (const fa::Shape& shape : fa::ragged_shapes) {
-    for (const fa::Tiles& tiles : kTiles) {
+    for (const fa::Tiles& tiles : fa::ragged_tiles) {
       for (const bool causal : {false, true}) {
         const fa::Options options{.causal = causal};
         CAPTURE(shape, tiles, options);
@@ -259,6 +269,7 @@ TEST_CASE("without a mask, Br does not show in the traffic", "[step4]") {
   }
   // So the fewest bytes are those of Br = 1, which leaves room for more keys.
   CHECK(lesson::tile_bytes({.Br = 1, .Bc = 449}, 64) <= kHopperSram);
+  CHECK(lesson::tile_bytes({.Br = 1, .Bc = 450}, 64) > kHopperSram);
   check_bytes("Br = 1, Bc = 449, total", 35291136, lesson::forward_traffic(shape, {}, {.Br = 1, .Bc = 449}).total());
 }
 
@@ -276,7 +287,7 @@ TEST_CASE("V1 moves fewer bytes than standard attention, which is counted too", 
     fa::check_close("out", out, oracle.out, {{"b", 1}, {"h", 2}, {"i", 256}, {"d", 16}},
                     fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
     check_traffic("standard attention", fa::standard_forward_traffic(shape), meter.total());
-    const fa::Tiles tiles{.Br = 16, .Bc = 74};  // for 16 KiB
+    const fa::Tiles tiles = lesson::choose_tiles(16 * 1024, shape.D);
     CHECK(lesson::forward_traffic(shape, options, tiles).total() < meter.total().total() / 2);
   }
 }

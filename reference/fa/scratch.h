@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -71,6 +72,8 @@ class Scratch::Array {
   const T& operator[](Index index) const { return elements_[static_cast<std::size_t>(index)]; }
   T* data() { return elements_.data(); }
   const T* data() const { return elements_.data(); }
+  std::span<T> span() { return elements_; }
+  std::span<const T> span() const { return elements_; }
   Index size() const { return static_cast<Index>(elements_.size()); }
   Index bytes() const { return size() * Index{sizeof(T)}; }
 

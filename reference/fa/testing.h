@@ -1,5 +1,5 @@
-// What the lessons' tests share, on top of Catch2: the comparison as an assertion, and the shapes that every test
-// tries.
+// What the lessons' tests share, on top of Catch2: the comparison as an assertion, and the shapes, tiles and special
+// inputs that every test tries.
 
 #pragma once
 
@@ -8,10 +8,13 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <cstddef>
 #include <initializer_list>
+#include <limits>
 #include <ostream>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "fa/compare.h"
 #include "fa/inputs.h"
@@ -20,6 +23,9 @@
 #include "fa/shape.h"
 
 namespace fa {
+
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
+inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 // Fails the test case, with one line that says where and by how much, unless `got` agrees with `expected`.
 inline void check_close(std::string_view name, std::span<const float> got, std::span<const double> expected,
@@ -68,5 +74,37 @@ inline constexpr Shape ragged_shapes[] = {
     {.B = 1, .H = 1, .Nq = 127, .Nk = 127, .D = 3}, {.B = 3, .H = 2, .Nq = 5, .Nk = 0, .D = 4},
     {.B = 3, .H = 2, .Nq = 0, .Nk = 5, .D = 4},
 };
+
+// Both ways round, dividing nothing, smaller and larger than what they cut.
+inline constexpr Tiles ragged_tiles[] = {{.Br = 1, .Bc = 1}, {.Br = 3, .Bc = 5},   {.Br = 5, .Bc = 3},
+                                         {.Br = 8, .Bc = 8}, {.Br = 32, .Bc = 16}, {.Br = 200, .Bc = 300}};
+
+// One NaN in the first head: in query 1, in key 5, in value 5. It must reach what depends on it, and nothing else.
+inline std::vector<Inputs> inputs_with_nan(const Shape& shape) {
+  Inputs in_query = make_inputs(shape), in_key = in_query, in_value = in_query;
+  in_query.q.at(static_cast<std::size_t>(2 * shape.D - 1)) = nan;
+  in_key.k.at(static_cast<std::size_t>(6 * shape.D - 1)) = nan;
+  in_value.v.at(static_cast<std::size_t>(6 * shape.D - 1)) = nan;
+  return {in_query, in_key, in_value};
+}
+
+// Scores of −inf in any place and alone, and of +inf. D = 1, so a score is a product of two numbers; the query −1
+// changes the sign of every key.
+inline constexpr Shape infinite_scores_shape{.Nq = 2, .Nk = 4, .D = 1};
+inline std::vector<Inputs> inputs_with_infinite_scores() {
+  std::vector<Inputs> result;
+  for (const std::vector<float>& q : {std::vector<float>{1, 2}, {1, -1}}) {
+    for (const std::vector<float>& k : {std::vector<float>{-infinity, 1, 2, 0},
+                                        {0, 1, 2, -infinity},
+                                        {-infinity, -infinity, 1, -infinity},
+                                        {-infinity, -infinity, -infinity, -infinity},
+                                        {infinity, 1, 2, 0},
+                                        {0, 1, 2, infinity},
+                                        {-infinity, infinity, 1, 2}}) {
+      result.push_back({.q = q, .k = k, .v = {1, 3, 5, 2}, .dout = {}});
+    }
+  }
+  return result;
+}
 
 }  // namespace fa

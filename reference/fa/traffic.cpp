@@ -43,10 +43,9 @@ Traffic v1_forward_traffic(const Shape& shape, const Options& options, const Til
   validate(tiles);
   validate_countable(shape, element_bytes);
   Index rows = 0;  // of Q tiles that meet a K/V tile, summed over the pairs of tiles of one head
-  for (Index j = 0; j < shape.Nk; j += tiles.Bc) {
-    for (Index i = 0; i < shape.Nq; i += tiles.Br) {
-      if (visible_to_tile(shape, options, i, tiles.Br) > j) rows += std::min(tiles.Br, shape.Nq - i);
-    }
+  for (Index i = 0; i < shape.Nq; i += tiles.Br) {
+    const Index visible = visible_to_tile(shape, options, i, tiles.Br);
+    rows += std::min(tiles.Br, shape.Nq - i) * ((visible + tiles.Bc - 1) / tiles.Bc);
   }
   const Index out_and_statistics = shape.D * element_bytes + 2 * statistic_bytes;  // bytes a row
   const Index read = 2 * shape.Nk * shape.D * element_bytes + rows * (shape.D * element_bytes + out_and_statistics);
@@ -61,7 +60,7 @@ Traffic v2_forward_traffic(const Shape& shape, const Options& options, const Til
   Index keys = 0;  // rows of K that meet a Q tile, summed over the Q tiles of one head
   for (Index i = 0; i < shape.Nq; i += tiles.Br) {
     const Index visible = visible_to_tile(shape, options, i, tiles.Br);
-    for (Index j = 0; j < visible; j += tiles.Bc) keys += std::min(tiles.Bc, shape.Nk - j);  // a tile is read whole
+    keys += std::min((visible + tiles.Bc - 1) / tiles.Bc * tiles.Bc, shape.Nk);  // a tile is read whole
   }
   const Index read = (shape.Nq + 2 * keys) * shape.D * element_bytes;
   const Index written = shape.Nq * (shape.D * element_bytes + statistic_bytes);

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -57,16 +56,19 @@ struct Head {
   fa::Scratch scratch{"HBM"}, sram{"SRAM"};
 
   fa::hbm<float> attach(const char* name, fa::Scratch::Array<float>& memory) {
-    return meter.buffer(name, std::span<float>(memory.data(), std::size_t(memory.size())));
+    return meter.buffer(name, memory.span());
   }
 };
 
+constexpr fa::Tiles no_tiles{.Br = 0, .Bc = 0};
+
 struct Algorithm {
   const char* name;
-  fa::Tiles tiles;  // {0, 0}: no tiles
+  fa::Tiles tiles;
   fa::Traffic traffic;
   fa::Traffic traffic_one_head;
   fa::Index scratch_bytes;
+  fa::Index kept_element_bytes;  // of what scratch_bytes counts: S and P are matrices; m, l, lse are statistics
   fa::Index flops;
   std::function<void(Head&)> run;  // empty: nothing to run
 };
@@ -97,24 +99,38 @@ std::vector<Algorithm> algorithms(const Request& request) {
                                  v2_tiles, head.sram);
   };
   return {
-      {"standard",
-       {0, 0},
-       fa::standard_forward_traffic(shape, bytes),
-       fa::standard_forward_traffic(one_head, bytes),
-       fa::standard_forward_scratch(shape, bytes),
-       fa::forward_flops(shape, no_mask),
-       run_standard},
-      {"V1", v1_tiles, fa::v1_forward_traffic(shape, options, v1_tiles, bytes),
-       fa::v1_forward_traffic(one_head, options, v1_tiles, bytes), fa::v1_forward_scratch(shape), flops, run_v1},
-      {"V2", v2_tiles, fa::v2_forward_traffic(shape, options, v2_tiles, bytes),
-       fa::v2_forward_traffic(one_head, options, v2_tiles, bytes), fa::v2_forward_scratch(shape), flops, run_v2},
-      {"least possible",
-       {0, 0},
-       fa::least_forward_traffic(shape, bytes),
-       fa::least_forward_traffic(one_head, bytes),
-       fa::v2_forward_scratch(shape),
-       flops,
-       {}},
+      {.name = "standard",
+       .tiles = no_tiles,
+       .traffic = fa::standard_forward_traffic(shape, bytes),
+       .traffic_one_head = fa::standard_forward_traffic(one_head, bytes),
+       .scratch_bytes = fa::standard_forward_scratch(shape, bytes),
+       .kept_element_bytes = bytes,
+       .flops = fa::forward_flops(shape, no_mask),
+       .run = run_standard},
+      {.name = "V1",
+       .tiles = v1_tiles,
+       .traffic = fa::v1_forward_traffic(shape, options, v1_tiles, bytes),
+       .traffic_one_head = fa::v1_forward_traffic(one_head, options, v1_tiles, bytes),
+       .scratch_bytes = fa::v1_forward_scratch(shape),
+       .kept_element_bytes = fa::statistic_bytes,
+       .flops = flops,
+       .run = run_v1},
+      {.name = "V2",
+       .tiles = v2_tiles,
+       .traffic = fa::v2_forward_traffic(shape, options, v2_tiles, bytes),
+       .traffic_one_head = fa::v2_forward_traffic(one_head, options, v2_tiles, bytes),
+       .scratch_bytes = fa::v2_forward_scratch(shape),
+       .kept_element_bytes = fa::statistic_bytes,
+       .flops = flops,
+       .run = run_v2},
+      {.name = "least possible",
+       .tiles = no_tiles,
+       .traffic = fa::least_forward_traffic(shape, bytes),
+       .traffic_one_head = fa::least_forward_traffic(one_head, bytes),
+       .scratch_bytes = fa::v2_forward_scratch(shape),
+       .kept_element_bytes = fa::statistic_bytes,
+       .flops = flops,
+       .run = {}},
   };
 }
 
@@ -147,13 +163,10 @@ void print_counted(const Algorithm& algorithm, const Request& request) {
     total = total + scaled;
     separator = ", ";
   }
-  // What standard attention keeps are matrices; what the others keep are statistics.
-  const bool matrices = algorithm.tiles.Br == 0;
-  std::printf(
-      "}, \"read_bytes\": %lld, \"written_bytes\": %lld, \"scratch_bytes\": %lld, \"sram_bytes\": %lld}",
-      (long long)total.read_bytes, (long long)total.written_bytes,
-      (long long)in_elements_of(head.scratch.peak_bytes(), matrices ? request.element_bytes : fa::statistic_bytes),
-      (long long)in_elements_of(head.sram.peak_bytes(), request.element_bytes));
+  std::printf("}, \"read_bytes\": %lld, \"written_bytes\": %lld, \"scratch_bytes\": %lld, \"sram_bytes\": %lld}",
+              (long long)total.read_bytes, (long long)total.written_bytes,
+              (long long)in_elements_of(head.scratch.peak_bytes(), algorithm.kept_element_bytes),
+              (long long)in_elements_of(head.sram.peak_bytes(), request.element_bytes));
 }
 
 void print_algorithm(const Algorithm& algorithm, const Request& request) {

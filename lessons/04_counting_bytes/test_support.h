@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,45 +12,58 @@
 #include "attention_forward.h"
 #include "fa/testing.h"
 
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-inline constexpr fa::Index kHopperSram = 227 * 1024;  // what a thread block may use, in bytes
+namespace support {
 
-// Both ways round, dividing nothing, smaller and larger than what they cut.
-inline constexpr fa::Tiles kTiles[] = {{.Br = 1, .Bc = 1}, {.Br = 3, .Bc = 5},   {.Br = 5, .Bc = 3},
-                                       {.Br = 8, .Bc = 8}, {.Br = 32, .Bc = 16}, {.Br = 200, .Bc = 300}};
+inline constexpr fa::Index kHopperSram = 227 * 1024;  // what a thread block may use, in bytes
 
 // One run: the outputs and everything that was metered.
 struct Run {
-  std::vector<float> out, m, l;
+  std::vector<float> out;
   fa::TrafficMeter meter;
   fa::Scratch sram{"SRAM"};
-  fa::Scratch scratch;  // m and l: what grows with N beyond q, k, v and out
+  fa::Scratch scratch;  // what grows with N beyond q, k, v and out: m and l
+  fa::Scratch::Array<float> m, l;
 
   Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
       : out(fa::poisoned(fa::query_elements(shape))),
-        m(fa::poisoned(fa::query_rows(shape))),
-        l(fa::poisoned(fa::query_rows(shape))) {
-    const auto statistics = scratch.allocate<float>("m and l", 2 * fa::query_rows(shape));
+        m(scratch.allocate<float>("m", fa::query_rows(shape))),
+        l(scratch.allocate<float>("l", fa::query_rows(shape))) {
     lesson::attention_forward(meter.buffer("q", inputs.q), meter.buffer("k", inputs.k), meter.buffer("v", inputs.v),
-                              meter.buffer("out", out), meter.buffer("m", m), meter.buffer("l", l), shape, options,
-                              tiles, sram);
+                              meter.buffer("out", out), meter.buffer("m", m.span()), meter.buffer("l", l.span()), shape,
+                              options, tiles, sram);
+  }
+
+  std::vector<float> lse() const {
+    std::vector<float> result;
+    for (fa::Index row = 0; row < m.size(); ++row) result.push_back(m[row] + std::log(l[row]));
+    return result;
   }
 };
 
 inline void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
                                  const fa::Tiles& tiles) {
   CAPTURE(shape, options, tiles);
-  const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
+  fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
   const Run run(inputs, shape, options, tiles);
   fa::check_close("out", run.out, oracle.out, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
                   fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
-  std::vector<float> lse;
-  for (std::size_t row = 0; row < run.m.size(); ++row) {
-    lse.push_back(run.l[row] == 0.0f ? -kInfinity : run.m[row] + std::log(run.l[row]));
+  const std::initializer_list<fa::Extent> rows{{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}};
+  const fa::Tolerance tolerance = fa::lse_tolerance(inputs.q, inputs.k, shape, options);
+  fa::check_close("m + ln l", run.lse(), oracle.lse, rows, tolerance);
+  // What m is beside an l of NaN is left open.
+  std::vector<float> m(run.m.span().begin(), run.m.span().end());
+  for (std::size_t row = 0; row < m.size(); ++row) {
+    if (std::isnan(oracle.l[row])) oracle.m[row] = m[row] = fa::nan;
   }
-  fa::check_close("m + ln l", lse, oracle.lse, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}},
-                  fa::lse_tolerance(inputs.q, inputs.k, shape, options));
+  fa::check_close("m", m, oracle.m, rows, tolerance);
+}
+
+// With and without a causal mask.
+inline void check_both_masks(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Tiles& tiles,
+                             std::optional<float> scale = std::nullopt) {
+  for (const bool causal : {false, true}) {
+    check_against_oracle(inputs, shape, {.causal = causal, .scale = scale}, tiles);
+  }
 }
 
 inline void check_bytes(std::string_view what, fa::Index expected, fa::Index got) {
@@ -67,12 +81,12 @@ inline void check_traffic(std::string_view what, const fa::Traffic& expected, co
 
 // `expected` is worked by hand; the message takes it apart.
 inline void check_tile_bytes(const fa::Tiles& tiles, fa::Index D, fa::Index expected) {
-  const fa::Index got = lesson::tile_bytes(tiles, D), row = 4 * D;
+  const fa::Index got = lesson::tile_bytes(tiles, D), row_bytes = 4 * D;
   if (got == expected) {
     SUCCEED();
   } else {
     FAIL_CHECK("tile_bytes(" << tiles << ", D=" << D << "): expected " << expected << " bytes, got " << got
-                             << " (q and out take " << tiles.Br * row << " each, k and v " << tiles.Bc * row
+                             << " (q and out take " << tiles.Br * row_bytes << " each, k and v " << tiles.Bc * row_bytes
                              << " each, S " << 4 * tiles.Br * tiles.Bc << ", m and l " << 4 * tiles.Br << " each)");
   }
 }
@@ -92,12 +106,15 @@ inline void check_choice(fa::Index sram_bytes, fa::Index D, const fa::Tiles& exp
 inline void check_buffers(const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles, fa::Index met) {
   CAPTURE(shape, options, tiles);
   const Run run(fa::make_inputs(shape), shape, options, tiles);
-  const fa::Index scalar = 4 * fa::heads(shape), row = scalar * shape.D, keys = shape.Nk * row;
-  const fa::Index stored = shape.Nq + met;  // once to initialize, and once for each trip
-  check_traffic("k", {keys, 0}, run.meter.of("k"));
-  check_traffic("v", {keys, 0}, run.meter.of("v"));
-  check_traffic("q", {met * row, 0}, run.meter.of("q"));
-  check_traffic("out", {met * row, stored * row}, run.meter.of("out"));
-  check_traffic("m", {met * scalar, stored * scalar}, run.meter.of("m"));
-  check_traffic("l", {met * scalar, stored * scalar}, run.meter.of("l"));
+  const fa::Index statistic_bytes = 4 * fa::heads(shape), row_bytes = statistic_bytes * shape.D;  // of a row, all heads
+  const fa::Index key_bytes = shape.Nk * row_bytes;
+  const fa::Index stores = shape.Nq + met;  // of rows: once to initialize, and once for each trip
+  check_traffic("k", {key_bytes, 0}, run.meter.of("k"));
+  check_traffic("v", {key_bytes, 0}, run.meter.of("v"));
+  check_traffic("q", {met * row_bytes, 0}, run.meter.of("q"));
+  check_traffic("out", {met * row_bytes, stores * row_bytes}, run.meter.of("out"));
+  check_traffic("m", {met * statistic_bytes, stores * statistic_bytes}, run.meter.of("m"));
+  check_traffic("l", {met * statistic_bytes, stores * statistic_bytes}, run.meter.of("l"));
 }
+
+}  // namespace support

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <array>
-#include <limits>
 #include <vector>
 
 #include "attention_forward.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
 
-namespace checks {
+namespace support {
 
 // Lesson 01's example: one head, three queries and keys, D = 2, scale = 1. Query 2 has the scores 2, 1, 0.
 inline const fa::Shape kExample{.Nq = 3, .Nk = 3, .D = 2};
@@ -19,26 +18,20 @@ inline const fa::Inputs kExampleInputs{.q = {1, 0, 0, 1, 1, 1},     // (3, 2)
                                        .v = {1, 10, 3, 20, 5, 30},  // (3, 2)
                                        .dout = {}};
 
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline const fa::Tolerance kTight{.absolute = 1e-6, .relative = 2e-6, .normwise = 2e-6};
-
-// Both ways round, dividing nothing, smaller and larger than what they cut.
-inline constexpr fa::Tiles kTiles[] = {{.Br = 1, .Bc = 1}, {.Br = 3, .Bc = 5},   {.Br = 5, .Bc = 3},
-                                       {.Br = 8, .Bc = 8}, {.Br = 32, .Bc = 16}, {.Br = 200, .Bc = 300}};
 
 // One run: the outputs and everything that was metered.
 struct Run {
-  std::vector<float> out, lse;
+  std::vector<float> out;
   fa::TrafficMeter meter;
   fa::Scratch sram{"SRAM"};
-  fa::Scratch scratch;  // lse: what grows with N beyond q, k, v and out
+  fa::Scratch scratch;  // what grows with N beyond q, k, v and out: lse
+  fa::Scratch::Array<float> lse;
 
   Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
-      : out(fa::poisoned(fa::query_elements(shape))), lse(fa::poisoned(fa::query_rows(shape))) {
-    const auto lse_bytes = scratch.allocate<float>("lse", fa::query_rows(shape));
+      : out(fa::poisoned(fa::query_elements(shape))), lse(scratch.allocate<float>("lse", fa::query_rows(shape))) {
     lesson::attention_forward(meter.buffer("q", inputs.q), meter.buffer("k", inputs.k), meter.buffer("v", inputs.v),
-                              meter.buffer("out", out), meter.buffer("lse", lse), shape, options, tiles, sram);
+                              meter.buffer("out", out), meter.buffer("lse", lse.span()), shape, options, tiles, sram);
   }
 };
 
@@ -50,7 +43,7 @@ inline void check_example(bool causal, const fa::Tiles& tiles) {
   const std::vector<double> lse{2.169846, 1.861995, 2.407606}, causal_lse{2, 1.313262, 2.407606};
   const Run run(kExampleInputs, kExample, {.causal = causal, .scale = 1.0f}, tiles);
   fa::check_close("out", run.out, causal ? causal_out : out, {{"i", 3}, {"d", 2}}, kTight);
-  fa::check_close("lse", run.lse, causal ? causal_lse : lse, {{"i", 3}}, kTight);
+  fa::check_close("lse", run.lse.span(), causal ? causal_lse : lse, {{"i", 3}}, kTight);
 }
 
 inline void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
@@ -60,13 +53,13 @@ inline void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shap
   const Run run(inputs, shape, options, tiles);
   fa::check_close("out", run.out, oracle.out, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
                   fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
-  fa::check_close("lse", run.lse, oracle.lse, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}},
+  fa::check_close("lse", run.lse.span(), oracle.lse, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}},
                   fa::lse_tolerance(inputs.q, inputs.k, shape, options));
 }
 
 inline void check_tiles_and_shapes(bool causal) {
   for (const fa::Shape& shape : fa::ragged_shapes) {
-    for (const fa::Tiles& tiles : kTiles)
+    for (const fa::Tiles& tiles : fa::ragged_tiles)
       check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal}, tiles);
   }
 }
@@ -84,21 +77,26 @@ inline void check_kinds_and_scales(bool causal) {
 
 inline void check_not_a_number(bool causal) {
   const fa::Shape shape{.B = 1, .H = 2, .Nq = 9, .Nk = 9, .D = 4};
-  for (const fa::Tiles& tiles : kTiles) {
-    fa::Inputs in_query = fa::make_inputs(shape), in_key = in_query, in_value = in_query;
-    in_query.q[5] = kNaN;   // query 1 of head 0
-    in_key.k[21] = kNaN;    // key 5 of head 0
-    in_value.v[22] = kNaN;  // value 5 of head 0
-    check_against_oracle(in_query, shape, {.causal = causal}, tiles);
-    check_against_oracle(in_key, shape, {.causal = causal}, tiles);
-    check_against_oracle(in_value, shape, {.causal = causal}, tiles);
+  for (const fa::Tiles& tiles : fa::ragged_tiles) {
+    for (const fa::Inputs& inputs : fa::inputs_with_nan(shape)) {
+      check_against_oracle(inputs, shape, {.causal = causal}, tiles);
+    }
+  }
+}
+
+inline void check_infinite_scores(bool causal) {
+  for (const fa::Tiles& tiles : fa::ragged_tiles) {
+    for (const fa::Inputs& inputs : fa::inputs_with_infinite_scores()) {
+      CAPTURE(inputs.q, inputs.k);
+      check_against_oracle(inputs, fa::infinite_scores_shape, {.causal = causal}, tiles);
+    }
   }
 }
 
 // Buffer by buffer, so that a failure says which of them was touched too often.
 inline void check_traffic(bool causal) {
   for (const fa::Shape& shape : fa::ragged_shapes) {
-    for (const fa::Tiles& tiles : kTiles) {
+    for (const fa::Tiles& tiles : fa::ragged_tiles) {
       CAPTURE(shape, tiles);
       const fa::Traffic formula = fa::v2_forward_traffic(shape, {.causal = causal}, tiles);
       const fa::Index q_bytes = 4 * fa::query_elements(shape), lse_bytes = 4 * fa::query_rows(shape);
@@ -117,7 +115,7 @@ inline void check_traffic(bool causal) {
 
 // A row's state beside the arguments of absorb_row.
 struct State {
-  float m = -kInfinity, l = 0.0f;
+  float m = -fa::infinity, l = 0.0f;
   std::vector<float> u;
 
   void absorb(std::vector<float> scores, const std::vector<float>& values) {
@@ -130,4 +128,4 @@ struct State {
   }
 };
 
-}  // namespace checks
+}  // namespace support
