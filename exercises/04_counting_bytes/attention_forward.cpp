@@ -16,6 +16,7 @@ namespace lesson {
 namespace {
 
 constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
+constexpr fa::Index kMostSram = fa::Index{1} << 27;  // 128 MiB: more than any chip has
 
 // e^(score − m), for m ≥ score. A score of −inf weighs 0 even if m is −inf too: −inf − −inf would be NaN.
 float weight(float score, float m) { return score == kNegativeInfinity ? 0.0f : std::exp(score - m); }
@@ -62,11 +63,15 @@ fa::Index tile_bytes(const fa::Tiles& tiles, fa::Index D) {
 }
 
 fa::Tiles choose_tiles(fa::Index sram_bytes, fa::Index D) {
-  if (D < 1) throw std::invalid_argument("D = " + std::to_string(D) + ": must be at least 1");
+  fa::validate({.D = D}, {});
   const fa::Index least = tile_bytes({.Br = 1, .Bc = 1}, D);
   if (sram_bytes < least) {
     throw std::invalid_argument("sram_bytes = " + std::to_string(sram_bytes) + ": must be at least " +
                                 std::to_string(least) + ", for one row of each tile at D = " + std::to_string(D));
+  }
+  if (sram_bytes > kMostSram) {
+    throw std::invalid_argument("sram_bytes = " + std::to_string(sram_bytes) + ": must be at most " +
+                                std::to_string(kMostSram));
   }
 
   // TODO begin

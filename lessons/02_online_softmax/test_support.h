@@ -106,6 +106,7 @@ inline const std::vector<Row> kRowsOfAnySize{
     {2, 1, 0},
     {0, 1, 2},
     fa::normal_values(127, 4),
+    fa::normal_values(1000, 4),
     {-5e4f, -5e4f - 1, -6e4f},
     {-1e4f, 1e4f, 0, 9999.5f},
     {-3, -3, -3, -3, -3},

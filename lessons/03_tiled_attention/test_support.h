@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attention_forward.h"
+#include "fa/heap.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
 
@@ -27,11 +28,15 @@ struct Run {
   fa::Scratch sram{"SRAM"};
   fa::Scratch scratch;  // what grows with N beyond q, k, v and out: lse
   fa::Scratch::Array<float> lse;
+  fa::Index unmetered_bytes = 0;  // of the heap, taken beside `sram`
 
   Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
       : out(fa::poisoned(fa::query_elements(shape))), lse(scratch.allocate<float>("lse", fa::query_rows(shape))) {
-    lesson::attention_forward(meter.buffer("q", inputs.q), meter.buffer("k", inputs.k), meter.buffer("v", inputs.v),
-                              meter.buffer("out", out), meter.buffer("lse", lse.span()), shape, options, tiles, sram);
+    const auto q = meter.buffer("q", inputs.q), k = meter.buffer("k", inputs.k), v = meter.buffer("v", inputs.v);
+    const auto out_in_hbm = meter.buffer("out", out), lse_in_hbm = meter.buffer("lse", lse.span());
+    const fa::HeapMeter heap;
+    lesson::attention_forward(q, k, v, out_in_hbm, lse_in_hbm, shape, options, tiles, sram);
+    unmetered_bytes = heap.bytes() - sram.total_bytes();
   }
 };
 

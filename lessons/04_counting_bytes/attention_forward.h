@@ -34,8 +34,8 @@ namespace lesson {
 fa::Index tile_bytes(const fa::Tiles& tiles, fa::Index D);
 
 // Step 2. The tiles for an SRAM of `sram_bytes`: Br = min(Bc, D), as in Algorithm 1, and the largest Bc for which
-// everything fits. More keys a tile means fewer sweeps over out. Throws std::invalid_argument, naming the argument, if
-// D < 1 or if not even Br = Bc = 1 fits.
+// everything fits. More keys a tile means fewer sweeps over out. Throws std::invalid_argument, naming the argument, for
+// a D that fa::validate rejects, if not even Br = Bc = 1 fits, and for more than 128 MiB.
 fa::Tiles choose_tiles(fa::Index sram_bytes, fa::Index D);
 
 // Step 3.

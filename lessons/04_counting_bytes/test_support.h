@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attention_forward.h"
+#include "fa/heap.h"
 #include "fa/testing.h"
 
 namespace support {
@@ -23,14 +24,18 @@ struct Run {
   fa::Scratch sram{"SRAM"};
   fa::Scratch scratch;  // what grows with N beyond q, k, v and out: m and l
   fa::Scratch::Array<float> m, l;
+  fa::Index unmetered_bytes = 0;  // of the heap, taken beside `sram`
 
   Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
       : out(fa::poisoned(fa::query_elements(shape))),
         m(scratch.allocate<float>("m", fa::query_rows(shape))),
         l(scratch.allocate<float>("l", fa::query_rows(shape))) {
-    lesson::attention_forward(meter.buffer("q", inputs.q), meter.buffer("k", inputs.k), meter.buffer("v", inputs.v),
-                              meter.buffer("out", out), meter.buffer("m", m.span()), meter.buffer("l", l.span()), shape,
-                              options, tiles, sram);
+    const auto q = meter.buffer("q", inputs.q), k = meter.buffer("k", inputs.k), v = meter.buffer("v", inputs.v);
+    const auto out_in_hbm = meter.buffer("out", out);
+    const auto m_in_hbm = meter.buffer("m", m.span()), l_in_hbm = meter.buffer("l", l.span());
+    const fa::HeapMeter heap;
+    lesson::attention_forward(q, k, v, out_in_hbm, m_in_hbm, l_in_hbm, shape, options, tiles, sram);
+    unmetered_bytes = heap.bytes() - sram.total_bytes();
   }
 
   std::vector<float> lse() const {

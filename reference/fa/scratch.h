@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,19 +39,21 @@ class Scratch {
   // which nobody wrote shows in the result. Throws std::invalid_argument for a negative count and std::length_error,
   // naming the array and both sizes, when the capacity does not suffice.
   template <class T>
-  Array<T> allocate(const std::string& array_name, Index count) {
+  Array<T> allocate(std::string_view array_name, Index count) {
     return Array<T>(*this, array_name, count);
   }
 
   Index bytes_in_use() const { return in_use_; }
-  Index peak_bytes() const { return peak_; }  // the most that was in use at once since the last reset_peak
+  Index peak_bytes() const { return peak_; }    // the most that was in use at once since the last reset_peak
+  Index total_bytes() const { return total_; }  // all that was ever taken, given back or not
   void reset_peak() { peak_ = in_use_; }
   Index capacity() const { return capacity_; }
 
  private:
-  std::size_t checked(const std::string& array_name, Index count, Index element_bytes) const;
+  std::size_t checked(std::string_view array_name, Index count, Index element_bytes) const;
   void take(Index bytes) noexcept {
     in_use_ += bytes;
+    total_ += bytes;
     peak_ = std::max(peak_, in_use_);
   }
   void give_back(Index bytes) noexcept { in_use_ -= bytes; }
@@ -59,6 +62,7 @@ class Scratch {
   Index capacity_ = unlimited;
   Index in_use_ = 0;
   Index peak_ = 0;
+  Index total_ = 0;
 };
 
 template <class T>
@@ -79,7 +83,7 @@ class Scratch::Array {
 
  private:
   friend class Scratch;
-  Array(Scratch& scratch, const std::string& array_name, Index count)
+  Array(Scratch& scratch, std::string_view array_name, Index count)
       : scratch_(scratch), elements_(scratch.checked(array_name, count, Index{sizeof(T)}), unwritten<T>()) {
     scratch_.take(bytes());  // not before: what std::bad_alloc refused was never in use
   }
@@ -89,16 +93,16 @@ class Scratch::Array {
 };
 
 // `count`, if that many elements may be taken.
-inline std::size_t Scratch::checked(const std::string& array_name, Index count, Index element_bytes) const {
+inline std::size_t Scratch::checked(std::string_view array_name, Index count, Index element_bytes) const {
   if (count < 0) {
-    throw std::invalid_argument(name_ + ": '" + array_name + "' of " + std::to_string(count) +
+    throw std::invalid_argument(name_ + ": '" + std::string(array_name) + "' of " + std::to_string(count) +
                                 " elements: must be at least 0");
   }
   const Index left = capacity_ - in_use_;
   if (count > left / element_bytes) {
-    throw std::length_error(name_ + ": '" + array_name + "' needs " + std::to_string(count) + " elements of " +
-                            std::to_string(element_bytes) + " bytes, but " + std::to_string(left) + " of " +
-                            std::to_string(capacity_) + " bytes are left");
+    throw std::length_error(name_ + ": '" + std::string(array_name) + "' needs " + std::to_string(count) +
+                            " elements of " + std::to_string(element_bytes) + " bytes, but " + std::to_string(left) +
+                            " of " + std::to_string(capacity_) + " bytes are left");
   }
   return static_cast<std::size_t>(count);
 }

@@ -1,7 +1,8 @@
 // What every attention function in the course is asked for: the extents of its operands and two options.
 //
-// Layout, always: row-major and contiguous, q and out (B, H, Nq, D), k and v (B, H, Nk, D). Capital letters are extents:
-// B batches, H heads, Nq queries, Nk keys, D columns. N and D are the N and d of Dao et al. 2022 (arXiv:2205.14135).
+// Layout, always: row-major and contiguous, q and out (B, H, Nq, D), k and v (B, H, Nk, D). Capital letters are
+// extents: B batches, H heads, Nq queries, Nk keys, D columns. N and D are the N and d of Dao et al. 2022
+// (arXiv:2205.14135).
 
 #pragma once
 

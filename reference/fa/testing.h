@@ -6,6 +6,7 @@
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +14,8 @@
 #include <limits>
 #include <ostream>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +39,13 @@ inline void check_close(std::string_view name, std::span<const float> got, std::
   } else {
     FAIL_CHECK(comparison.message);
   }
+}
+
+// Fails the test case unless `call` throws std::invalid_argument with `text` in its message.
+template <class Call>
+void check_rejects(Call call, const std::string& text) {
+  CHECK_THROWS_MATCHES(call(), std::invalid_argument,
+                       Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring(text)));
 }
 
 inline std::ostream& operator<<(std::ostream& stream, const Shape& shape) {
@@ -72,7 +82,7 @@ inline constexpr Shape ragged_shapes[] = {
     {.B = 2, .H = 3, .Nq = 17, .Nk = 17, .D = 20},  {.B = 1, .H = 2, .Nq = 1, .Nk = 8, .D = 46},
     {.B = 2, .H = 1, .Nq = 63, .Nk = 65, .D = 63},  {.B = 1, .H = 3, .Nq = 65, .Nk = 31, .D = 8},
     {.B = 1, .H = 1, .Nq = 127, .Nk = 127, .D = 3}, {.B = 3, .H = 2, .Nq = 5, .Nk = 0, .D = 4},
-    {.B = 3, .H = 2, .Nq = 0, .Nk = 5, .D = 4},
+    {.B = 3, .H = 2, .Nq = 0, .Nk = 5, .D = 4},     {.B = 1, .H = 1, .Nq = 9, .Nk = 515, .D = 70},
 };
 
 // Both ways round, dividing nothing, smaller and larger than what they cut.

@@ -39,7 +39,7 @@ def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
         yield f"plots/lesson_{lesson.number}.py is missing"
     if f'"{lesson.number}": lesson_{lesson.number}' not in (ROOT / "plots/counts.py").read_text(encoding="utf-8"):
         yield f"RECORD in plots/counts.py does not name lesson {lesson.number}"
-    if f"fa_add_lesson({lesson.name})" not in (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"):
+    if not re.search(rf"fa_add_lesson\({lesson.name}[ )]", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")):
         yield "CMakeLists.txt does not add the lesson"
     for step in range(1, steps + 1):
         if not any(f"[step{step}]" in tags for _, tags in cases):

@@ -13,12 +13,13 @@ from .lessons import Lesson
 def bench(lesson: Lesson, exercise: bool, arguments: list[str]) -> int:
     build = Build(lesson.root)
     if not exercise:
-        return run([str(build.program(f"bench_{lesson.number}")), *arguments], lesson.root)
+        return _measure(build.program(f"bench_{lesson.number}"), arguments, lesson.root)
+    lesson.read_exercise()  # if it is missing, that is said here, and not as a failure of the build
     target = f"bench_exercise_{lesson.number}"
     with build.locked():
         built = build.target(target)
     if built.ok:
-        code = run([str(build.binary(target)), *arguments], lesson.root)
+        code = _measure(build.binary(target), arguments, lesson.root)
         if code != 0:
             screen.note(f"it ended with exit code {code}. Is your file right? ./course check {lesson.number}")
         return code
@@ -27,6 +28,16 @@ def bench(lesson: Lesson, exercise: bool, arguments: list[str]) -> int:
         build.fail(target, built)
     report.does_not_compile(lesson, error)
     return NOT_RIGHT
+
+
+def _measure(program: Path, arguments: list[str], root: Path) -> int:
+    # Its warning is not filtered out: through a pipe, what it says at the start could come after the first results.
+    screen.note(
+        "if Google Benchmark warns of a DEBUG library: that is about this system's package, not about your code."
+    )
+    if not arguments:
+        screen.note("to run a part of it, add: -- --benchmark_filter=REGEX")
+    return run([str(program), *arguments], root)
 
 
 def plot(lesson: Lesson | None, root: Path) -> int:

@@ -1,5 +1,6 @@
 """Reads the XML of a Catch2 test program, also when a crash or a time limit has cut it off."""
 
+import re
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
@@ -12,6 +13,7 @@ class Failure:
     file: str
     line: int
     context: tuple[str, ...]  # the test's INFO messages
+    thrown: bool = False  # by an exception, rather than a comparison
     fatal: bool = False  # a signal ended the program here
 
     @property
@@ -103,14 +105,20 @@ def _property(element: Element) -> Property:
 
 
 def _failure(element: Element, infos: list[str]) -> Failure:
-    fatal = element.tag == "FatalErrorCondition"
     message = _text(element)
+    exception = element if element.tag == "Exception" else element.find("Exception")
     if element.tag == "Expression":
-        thrown = element.find("Exception")
-        message = _expression(element, None if thrown is None else _text(thrown))
+        message = _expression(element, None if exception is None else _text(exception))
     elif element.tag == "Exception" and not message.startswith(NOT_STARTED):
         message = f"an exception was thrown: {message}"
-    return Failure(message, element.get("filename", ""), int(element.get("line", 0)), tuple(infos), fatal)
+    return Failure(
+        message,
+        element.get("filename", ""),
+        int(element.get("line", 0)),
+        tuple(infos),
+        thrown=exception is not None,
+        fatal=element.tag == "FatalErrorCondition",
+    )
 
 
 def _expression(element: Element, thrown: str | None) -> str:
@@ -121,8 +129,16 @@ def _expression(element: Element, thrown: str | None) -> str:
         return (
             thrown if thrown.startswith(NOT_STARTED) else f"{kind}( {original} ): this exception was thrown: {thrown}"
         )
-    if "THROWS" in kind:
+    if "THROWS" in kind and expanded == original:
         return f"{kind}( {original} ): no exception was thrown"
+    if "THROWS" in kind:  # expanded: "the message" contains: "what is expected of it"
+        message = re.fullmatch(r'"(.*)" ([a-z ]+: ".*")', expanded, re.DOTALL)
+        if not message:
+            return f"{kind}( {original} ): got {expanded}"
+        got, expected = message.groups()
+        if got.startswith(NOT_STARTED):
+            return got
+        return f'{kind}( {original} ): expected a message that {expected}, got "{got}"'
     return f"{kind}( {original} )" + (f": got {expanded}" if expanded != original else " is false")
 
 

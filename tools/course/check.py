@@ -3,7 +3,7 @@
 import os
 import time
 
-from . import catch_xml, compiler, process, report, screen, verdict
+from . import catch_xml, compiler, lessons, process, progress, report, screen, verdict
 from .build import Build
 from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
 from .lessons import Lesson
@@ -25,6 +25,8 @@ def check(
     build = Build(lesson.root, "sanitize" if sanitize else "cpu")
     target = f"test_exercise_{lesson.number}"
     report.heading(lesson)
+    if sanitize and not (build.folder / "build.ninja").exists():
+        screen.note("the first build with the sanitizers takes about half a minute.")
     with build.locked():
         _mind_old_timestamp(lesson, build.binary(target), state.record(lesson).get("built") != before)
         built = build.target(target, what=f"building lesson {lesson.number}")
@@ -45,8 +47,26 @@ def check(
     if lesson.fingerprint() != before:
         screen.note(f"{lesson.exercise} was saved during this check: check again.")
         return NOT_RIGHT
-    _remember(state, lesson, before, word, steps, step)
+    progress.remember(state, lesson, before, word, steps, step)
+    _say_next(lesson, state, word)
     return RIGHT if word == verdict.RIGHT else NOT_RIGHT
+
+
+def _say_next(lesson: Lesson, state: State, word: str) -> None:
+    number = lesson.number
+    if word == verdict.DOES_NOT_COMPILE:
+        return
+    if word == verdict.WRONG:
+        screen.say(f"For a hint: ./course hint {number}")
+    elif state.verdict(lesson) == verdict.RIGHT:
+        screen.say(f"Lesson {number} is done. Measure it: ./course bench {number} --exercise")
+        if following := lessons.after(lesson, lessons.load(lesson.root)):
+            screen.say(f"Next: lesson {following.number}, lessons/{following.name}/README.md")
+    elif step := progress.next_step(lesson, state.record(lesson)):
+        title = lesson.steps[step - 1]
+        screen.say(f"Next: step {step}, {title}. The text: lessons/{lesson.name}/README.md")
+    else:
+        screen.say(f"Every step was right when last checked. Next, all together: ./course check {number}")
 
 
 def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: float) -> verdict.Verdict:
@@ -54,11 +74,11 @@ def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: fl
     command = [str(build.binary(target)), *selection, "--reporter", "xml", "--order", "decl"]
     with screen.progress(f"testing lesson {lesson.number}"):
         run = process.limited(command, lesson.root, limit)
-    verify_implementation(run, lesson)
+    verify_implementation(run, lesson, limit)
     return verdict.judge(catch_xml.parse(run.report), run, lesson.steps, step, limit)
 
 
-def verify_implementation(run: process.Finished, lesson: Lesson) -> None:
+def verify_implementation(run: process.Finished, lesson: Lesson, limit: float) -> None:
     """A verdict on another file than the student's would be worse than none."""
     expected = f"exercise {lesson.exercise}"
     said = next(
@@ -69,6 +89,12 @@ def verify_implementation(run: process.Finished, lesson: Lesson) -> None:
         ),
         None,
     )
+    if said is None and run.timed_out:
+        raise InternalError(
+            f"The test program was ended after {limit:g} s, before it said which file it tests, so there is no verdict.",
+            f"Give it more time: --limit {max(LIMIT, 2 * limit):g}",
+            f"Or does {lesson.exercise} define a global variable whose initialization never ends?",
+        )
     if said is None:
         end = f"crashed ({process.signal_name(run.code)})" if run.code < 0 else f"ended with exit code {run.code}"
         raise InternalError(
@@ -89,23 +115,3 @@ def _mind_old_timestamp(lesson: Lesson, binary, changed: bool) -> None:
     source = lesson.root / lesson.exercise
     if changed and binary.exists() and source.stat().st_mtime_ns <= binary.stat().st_mtime_ns:
         os.utime(source)
-
-
-def _remember(state: State, lesson: Lesson, fingerprint: str, word: str, steps: dict, only: int | None) -> None:
-    if only is not None:
-        known = state.record(lesson)
-        same = known.get("fingerprint") == fingerprint
-        steps = (known.get("steps", {}) if same else {}) | steps
-        # One step right does not make the lesson right; a full check of the same file may have said so.
-        if word == verdict.RIGHT:
-            word = known.get("verdict") if same else None
-        if verdict.WRONG in steps.values():
-            word = verdict.WRONG
-    state.update(lesson, fingerprint=fingerprint, verdict=word, steps=steps)
-
-
-def next_unfinished(lessons: list[Lesson], state: State) -> Lesson:
-    """The first lesson whose last verdict, on the file as it is now, is not right."""
-    if not lessons:
-        raise InternalError("There are no lessons in lessons/.")
-    return next((lesson for lesson in lessons if state.verdict(lesson) != verdict.RIGHT), lessons[-1])

@@ -5,7 +5,22 @@ import difflib
 import sys
 from pathlib import Path
 
-from . import __version__, bench, check, demo, doctor, hint, lessons, overview, reset, screen, solution, suite, watch
+from . import (
+    __version__,
+    bench,
+    check,
+    demo,
+    doctor,
+    hint,
+    lessons,
+    overview,
+    progress,
+    reset,
+    screen,
+    solution,
+    suite,
+    watch,
+)
 from .build import Build
 from .errors import UsageError
 from .parser import Parser
@@ -40,14 +55,14 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
             return overview.show(known, state)
         case "check":
             return check.check(
-                chosen or check.next_unfinished(known, state), flags.step, flags.verbose, flags.limit, flags.sanitize
+                chosen or progress.current(known, state), flags.step, flags.verbose, flags.limit, flags.sanitize
             )
         case "watch":
-            return watch.watch(chosen or check.next_unfinished(known, state), known, state, flags.limit)
+            return watch.watch(chosen or progress.current(known, state), known, state, flags.limit)
         case "hint":
-            return hint.hint(chosen or check.next_unfinished(known, state), state, flags.step, flags.all)
+            return hint.hint(chosen or progress.current(known, state), state, flags.step, flags.all)
         case "solution":
-            return solution.solution(chosen, yes)
+            return solution.solution(chosen, state, yes)
         case "reset":
             return reset.reset(chosen, state, yes)
         case "test":
@@ -109,7 +124,7 @@ def _parser() -> Parser:
             help=LESSON + (f" (default: {optional})" if optional else ""),
         )
 
-    unfinished = "the next unfinished one"
+    unfinished = "the one last checked that is not right, else the first that is not"
     one = add(
         "check",
         "build and test an exercise, say what is wrong",
@@ -133,7 +148,7 @@ def _parser() -> Parser:
     )
     lesson(one, unfinished)
     _limit(one)
-    one = add("hint", "show the next hint for the first step that is not right", "./course hint 02")
+    one = add("hint", "show the next hint for the step that you are at", "./course hint 02")
     lesson(one, unfinished)
     one.add_argument("--all", action="store_true", help="show all hints")
     one.add_argument("--step", type=int, metavar="K", help="a hint for step K")

@@ -8,7 +8,9 @@ from pathlib import Path
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x07|\x1b\\)")
 _ERROR = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$")
-_OTHER = re.compile(r"^[^\s:][^:]*:\d+:(?:\d+:)? (warning|note): ")
+_OTHER = re.compile(r"^[^\s:][^:]*:\d+:(?:\d+:)? (?P<kind>warning|note): (?P<message>.*)$")
+# Notes that say what to write. "suggested alternatives:" is followed by a note for each, with the name alone.
+_HELPFUL = re.compile(r"defined in header|did you forget|did you mean|suggested alternative|^  ‘[^’]+’$")
 _PLACE = re.compile(
     r"^\s*(?:In file included from |from )?(?P<file>[^\s:][^:]*):(?P<line>\d+)(?::(?P<column>\d+))?(?=[:,]| )"
 )
@@ -25,6 +27,7 @@ class Diagnostic:
     message: str
     excerpt: list[str] = field(default_factory=list)  # the source line and the caret, as the compiler drew them
     context: list[tuple[Path, int]] = field(default_factory=list)  # the places from which the error was reached
+    notes: list[str] = field(default_factory=list)  # what the compiler suggests
 
     def place(self) -> str:
         return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
@@ -67,6 +70,7 @@ def diagnose(output: str, root: Path, exercise: str) -> CompileError | LinkError
 def _errors(lines: list[str], root: Path) -> list[Diagnostic]:
     found = []
     context: list[tuple[Path, int]] = []
+    about: Diagnostic | None = None  # the error that notes belong to
     for number, line in enumerate(lines):
         if error := _ERROR.match(line):
             column = int(error["column"]) if error["column"] else None
@@ -81,11 +85,18 @@ def _errors(lines: list[str], root: Path) -> list[Diagnostic]:
                 )
             )
             context = []
-        elif _OTHER.match(line) or line.startswith(("[", "FAILED:")):
+            about = found[-1]
+        elif other := _OTHER.match(line):
             context = []
-            if found and "requested here" in line:  # clang names the places after the error, from the inside out
+            if other["kind"] == "warning":
+                about = None
+            elif about and "requested here" in line:  # clang names the places after the error, from the inside out
                 place = _PLACE.match(line)
-                found[-1].context.append((_relative(place["file"], root), int(place["line"])))
+                about.context.append((_relative(place["file"], root), int(place["line"])))
+            elif about and _HELPFUL.search(other["message"]):
+                about.notes.append(other["message"].rstrip())
+        elif line.startswith(("[", "FAILED:")):
+            context, about = [], None
         elif not _EXCERPT.match(line) and (place := _PLACE.match(line)):
             context = [*context, (_relative(place["file"], root), int(place["line"]))]
     return found

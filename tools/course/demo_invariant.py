@@ -44,13 +44,20 @@ def parse(arguments: list[str]) -> tuple[str, str, int]:
         default="2,1,0",
         help="the scores of one row, numbers separated by commas; -inf, inf and nan are allowed (default: %(default)s)",
     )
-    parser.add_argument("--values", default="1,3,5", help="a finite value for each score (default: %(default)s)")
+    parser.add_argument("--values", help="a finite value for each score (default: 1,3,5, ...)")
     parser.add_argument("--tile", default="2", help="how many scores a tile has, at least 1 (default: %(default)s)")
     flags = parser.parse_args(_joined(arguments))
     scores = _numbers("--scores", flags.scores)
-    values = _numbers("--values", flags.values)
+    values = [2.0 * j + 1 for j in range(len(scores))]
+    if flags.values is not None:
+        values = _numbers("--values", flags.values)
     if not all(map(math.isfinite, values)):
         raise UsageError(f"--values '{flags.values}': must be finite numbers.")
+    if sum(map(abs, values)) > LARGEST:
+        raise UsageError(
+            f"--values '{flags.values}': their absolute values add up to {sum(map(abs, values)):.6g}, "
+            f"too large for single precision; at most {LARGEST:.6g}."
+        )
     if len(scores) != len(values):
         raise UsageError(
             f"--values '{flags.values}': must have as many numbers as --scores: {len(scores)}, not {len(values)}."
@@ -93,6 +100,7 @@ def _numbers(flag: str, text: str) -> list[float]:
 def show(orders: list[dict], size: float) -> int:
     """`size` is that of the largest value: u and the output are sums of values, and may cancel."""
     differences = []
+    from_nothing = False
     for order in orders:
         screen.code("")
         screen.say((f"Tiles {order['name']}", "bold"))
@@ -103,10 +111,13 @@ def show(orders: list[dict], size: float) -> int:
             max(11, *(len(line[column]) + 2 for line in cells + exact if column < len(line))) for column in range(5)
         ]
         _line("", "tile", "keys", [*QUANTITIES, "e^(m−m′)"], widths, "underline")
-        m = -math.inf  # of the row before
+        before = None  # the m of the row before
+        stored = math.nan  # its l
         for row, numbers, exact_numbers in zip(rows, cells, exact, strict=True):
-            before, m = m, float(row["m"])
-            moved = before > -math.inf and before != m  # from −inf: nothing was stored that could move
+            m = float(row["m"])
+            moved = before not in (None, m)
+            from_nothing = from_nothing or (before == -math.inf and stored == 0)
+            before, stored = m, float(row["l"])
             _line(
                 MOVED if moved else "",
                 _tile(row["tile"]),
@@ -119,7 +130,13 @@ def show(orders: list[dict], size: float) -> int:
             state, exactly = ({name: float(row[name + which]) for name in QUANTITIES} for which in ("", "_exact"))
             differences.append(difference(state, exactly, size))
     screen.code("")
-    screen.say(f"{MOVED} the maximum moves from m to m′: what was stored is multiplied by e^(m−m′).")
+    if len(orders[0]["rows"]) == 1:
+        smaller = " For smaller ones: --tile 1" if orders[0]["rows"][0]["keys_seen"] > 1 else ""
+        screen.say(f"One tile holds all keys, so nothing moves.{smaller}")
+    else:
+        screen.say(f"{MOVED} the maximum moves from m to m′: what was stored is multiplied by e^(m−m′).")
+    if from_nothing:
+        screen.say("Where m was −inf, the factor is 0: nothing was stored that weighs anything.")
     return _conclusion(orders, max(differences, default=0.0), size)
 
 
@@ -167,6 +184,9 @@ def _conclusion(orders: list[dict], largest: float, size: float) -> int:
     held = "The invariant held in every row" if largest <= allowed else "The invariant did NOT hold in every row"
     agree = "both orders agree" if apart <= allowed else "the orders do NOT agree"
     right = max(largest, apart) <= allowed
+    if right and all(math.isnan(end["l"]) for end in ends):
+        screen.say(("NaN reached the state in both orders, as it must.", "bold green"))
+        return RIGHT
     # The difference itself hangs on the compiler's choices; texts quote this line.
     numbers = f"below {allowed:.1e}, as" if right else f"up to {max(largest, apart):.1e}, of which {allowed:.1e}"
     screen.say(

@@ -15,6 +15,10 @@ from .parser import Parser
 
 HOPPER_SRAM = 227 * 1024  # bytes that one thread block may use on Hopper
 COUNTED_UP_TO = 4096 * 4096 * 128  # Nq · Nk · D that a CPU runs in a few seconds
+MOST_SCORES, MOST_ELEMENTS = 1 << 24, 1 << 24  # of one head, so that a run takes little memory
+LARGEST = 2**31 - 1
+MOST_SRAM = 1 << 26  # bytes; far more than any chip has
+LONGEST = 100_000_000  # queries or keys; the formulas go over them tile by tile
 FIGURES = ROOT / ".course" / "figures"
 
 
@@ -43,7 +47,9 @@ class Case:
         return [str(part) for pair in named.items() for part in pair]
 
     def is_counted(self) -> bool:
-        return self.Nq * self.Nk * self.D <= COUNTED_UP_TO
+        """One head is run: its operands and S are small, and it takes seconds."""
+        pairs, rows = self.Nq * self.Nk, max(self.Nq, self.Nk)
+        return pairs * self.D <= COUNTED_UP_TO and pairs <= MOST_SCORES and rows * self.D <= MOST_ELEMENTS
 
     def describe(self) -> str:
         queries = f"N = {self.Nq}" if self.Nq == self.Nk else f"Nq = {self.Nq}, Nk = {self.Nk}"
@@ -107,19 +113,34 @@ def parse(arguments: list[str]) -> tuple[list[Case], Path]:
         "--dtype", choices=("fp16", "fp32"), default="fp16", help="of the matrices (default: %(default)s)"
     )
     parser.add_argument(
-        "--out", type=Path, default=FIGURES, metavar="DIR", help="where the figures go (default: .course/figures)"
+        "--out", default=str(FIGURES), metavar="DIR", help="where the figures go (default: .course/figures)"
     )
     flags = parser.parse_args(arguments)
+    check_flags(flags)
     common = {"causal": flags.causal, "sram": flags.sram, "element_bytes": 2 if flags.dtype == "fp16" else 4}
     if all(value is None for value in (flags.B, flags.H, flags.N, flags.Nq, flags.Nk, flags.D)):
-        return [replace(model, **common) for model in MODELS], flags.out
+        return [replace(model, **common) for model in MODELS], Path(flags.out)
 
     def given(value: int | None, otherwise: int) -> int:
         return otherwise if value is None else value
 
     N = given(flags.N, 1024)
     shape = (given(flags.B, 1), given(flags.H, 1), given(flags.Nq, N), given(flags.Nk, N), given(flags.D, 64))
-    return [Case("Your shape", *shape, **common)], flags.out
+    return [Case("Your shape", *shape, **common)], Path(flags.out)
+
+
+def check_flags(flags) -> None:
+    """Raises UsageError with the name of the flag, its value and what is allowed."""
+    element_bytes = 2 if flags.dtype == "fp16" else 4
+    least_sram = element_bytes * (4 * max(flags.D or 64, 1) + 3)  # one row of each tile, one score, m and l
+    limits = {"B": (1, LARGEST), "H": (1, LARGEST), "D": (1, LARGEST), "N": (0, LONGEST), "Nq": (0, LONGEST)}
+    limits |= {"Nk": (0, LONGEST), "sram": (least_sram, MOST_SRAM)}
+    for name, (least, most) in limits.items():
+        value = getattr(flags, name)
+        if value is not None and not least <= value <= most:
+            raise UsageError(f"--{name} {value}: must be from {least} to {most}.")
+    if not flags.out:
+        raise UsageError("--out '': must be a folder.")
 
 
 def measure(program: Path, case: Case) -> list[dict]:

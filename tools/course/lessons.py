@@ -22,7 +22,7 @@ PARTS = (
 
 @dataclass(frozen=True)
 class Hint:
-    step: int | None  # None: for the whole lesson
+    step: int
     text: str
 
 
@@ -30,6 +30,7 @@ class Hint:
 class Mistake:
     title: str
     caught_by: str  # a property that it breaks
+    why: str
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,16 @@ class Lesson:
         try:
             return (self.root / self.exercise).read_bytes()
         except FileNotFoundError:
-            raise UsageError(
-                f"{self.exercise} does not exist.", f"To get the empty exercise: ./course reset {self.number}"
-            ) from None
+            raise UsageError(f"{self.exercise} does not exist.", self.way_back()) from None
+
+    def in_git(self) -> bool:
+        """A downloaded archive is not, and so knows no stub."""
+        return (self.root / ".git").exists()
+
+    def way_back(self) -> str:
+        if self.in_git():
+            return f"To get the empty exercise: ./course reset {self.number}"
+        return "To get the empty exercise, take this file from a fresh download of the course."
 
     def fingerprint(self) -> str:
         """Changes with the exercise and with the tests that judge it."""
@@ -95,15 +103,19 @@ def find(wanted: str, lessons: list[Lesson]) -> Lesson:
     raise UsageError(f"There is no lesson '{wanted}'. The lessons are:", *known)
 
 
+def after(lesson: Lesson, lessons: list[Lesson]) -> Lesson | None:
+    return next((one for one in lessons if one.number > lesson.number), None)
+
+
 def _read(path: Path, root: Path) -> Lesson:
     where = path.relative_to(root)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         steps = tuple(step["title"] for step in data["step"])
-        hints = tuple(Hint(hint.get("step"), hint["text"].strip("\n").rstrip()) for hint in data.get("hint", []))
-        mistakes = tuple(Mistake(one["title"], one["caught_by"]) for one in data.get("mistake", []))
+        hints = tuple(Hint(hint["step"], hint["text"].strip("\n").rstrip()) for hint in data.get("hint", []))
+        mistakes = tuple(Mistake(one["title"], one["caught_by"], one["why"].strip()) for one in data.get("mistake", []))
         for hint in hints:
-            if hint.step is not None and hint.step not in range(1, len(steps) + 1):
+            if hint.step not in range(1, len(steps) + 1):
                 raise InternalError(f"{where}: a hint is for step {hint.step}; the lesson has steps 1 to {len(steps)}.")
         needs = tuple(data.get("needs", ["cpu"]))
         return Lesson(

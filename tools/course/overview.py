@@ -1,6 +1,6 @@
 """`./course` alone: the map of the lessons and the next step."""
 
-from . import screen, stub, verdict
+from . import progress, screen, stub, verdict
 from .lessons import Lesson
 from .state import State
 
@@ -14,16 +14,16 @@ def state_of(lesson: Lesson, state: State) -> str:
     record = state.record(lesson)
     if not record.get("fingerprint"):
         return "never checked"
+    done = progress.steps_right(lesson, record)
+    known = f" ({done} of {_steps(lesson)} right when last checked)"
     if record["fingerprint"] != lesson.fingerprint():
-        return "changed since last check"
+        return "changed" + known if record.get("steps") else "changed since last check"
     word = record.get("verdict")
-    steps = record.get("steps") or {}
-    done = sum(one == verdict.RIGHT for one in steps.values())
     if word == verdict.RIGHT or word == verdict.DOES_NOT_COMPILE:
         return word
     if word == verdict.WRONG:
-        return f"wrong ({done} of {_steps(lesson)} right)"
-    return f"in progress ({done} of {_steps(lesson)} right)" if done else verdict.NOT_STARTED
+        return word + known
+    return "in progress" + known if done else verdict.NOT_STARTED
 
 
 def show(lessons: list[Lesson], state: State) -> int:
@@ -36,21 +36,22 @@ def show(lessons: list[Lesson], state: State) -> int:
             screen.code("")
             screen.say((part, "bold"))
         word = states[lesson.name]
-        screen.say(
-            f"{lesson.number}  {lesson.title:{title_width}}  ", (screen.mark(word) + word, screen.style(word)), indent=2
-        )
+        name = f"{lesson.number}  {lesson.title:{title_width}}  "
+        command = f": ./course check {lesson.number}" if word.startswith("changed") else ""
+        screen.say(name, (screen.mark(word) + word, screen.style(word)), command, indent=2, hang=len(name))
         screen.say((lesson.summary, "dim"), indent=6)
     screen.code("")
-    _next_step(lessons, states)
+    _next_step(lessons, states, state)
     return 0
 
 
-def _next_step(lessons: list[Lesson], states: dict[str, str]) -> None:
-    lesson = next((one for one in lessons if states[one.name] != verdict.RIGHT), None)
-    if lesson is None:
+def _next_step(lessons: list[Lesson], states: dict[str, str], state: State) -> None:
+    if all(word == verdict.RIGHT for word in states.values()):
         screen.say("Every lesson is right." if lessons else "There are no lessons in lessons/.")
         return
+    lesson = progress.current(lessons, state)
     word = states[lesson.name]
+    step = progress.next_step(lesson, state.record(lesson))
     command = "check"
     if word == verdict.NOT_STARTED:
         command = "watch"
@@ -58,11 +59,19 @@ def _next_step(lessons: list[Lesson], states: dict[str, str]) -> None:
     elif word.startswith(verdict.WRONG):
         command = "hint"
         screen.say(f"Lesson {lesson.number} is wrong. For a hint:")
-    elif word == "the file is missing":
+    elif word == "the file is missing" and lesson.in_git():
         command = "reset"
         screen.say(f"{lesson.exercise} is missing. To get the stub:")
+    elif word == "the file is missing":
+        screen.say(f"{lesson.exercise} is missing. {lesson.way_back()}")
+        return
+    elif word.startswith("in progress") and step:
+        command = "watch"
+        screen.say(
+            f"Next: step {step} of lesson {lesson.number}, {lesson.steps[step - 1]}. This checks it at each save:"
+        )
     else:
-        screen.say(f"Lesson {lesson.number}, {word}. Next:")
+        screen.say(f"Lesson {lesson.number}: {word}. Next:")
     screen.say((f"./course {command} {lesson.number}", "bold"), indent=4)
 
 

@@ -41,6 +41,7 @@ def _child(command: list[str], **options):
     finally:
         if child.poll() is None:
             _end(child)
+        _signal_group(child, signal.SIGKILL)  # what the child has started may have outlived it
         if child.stdout:
             child.stdout.close()
 
@@ -48,15 +49,19 @@ def _child(command: list[str], **options):
 def _end(child: subprocess.Popen) -> None:
     """Asks first: an interrupted ninja removes its half-written files."""
     for sign in (signal.SIGINT, signal.SIGKILL):
-        try:
-            os.killpg(child.pid, sign)
-        except ProcessLookupError:
-            pass
+        _signal_group(child, sign)
         try:
             child.wait(3)
             return
         except subprocess.TimeoutExpired:
             continue
+
+
+def _signal_group(child: subprocess.Popen, sign: signal.Signals) -> None:
+    try:
+        os.killpg(child.pid, sign)
+    except ProcessLookupError:
+        pass
 
 
 def stream(command: list[str], root: Path, log: Path, on_line=lambda line: None) -> tuple[int, str]:
@@ -98,7 +103,7 @@ def limited(command: list[str], root: Path, seconds: float) -> Finished:
                     code = child.wait(seconds)
                 except subprocess.TimeoutExpired:
                     timed_out = True
-                    os.killpg(child.pid, signal.SIGKILL)
+                    _signal_group(child, signal.SIGKILL)
                     code = child.wait()
         read = {
             name: path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

@@ -8,16 +8,17 @@ from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
 from .lessons import Lesson
-from .verdict import NOT_STARTED, WRONG, Stop, Verdict
+from .verdict import NOT_STARTED, RIGHT, Stop, Verdict
 
 HINTS = {
-    "SIGSEGV": "The usual cause is an index outside an array, or recursion without end.",
-    "SIGABRT": "The usual cause is a write outside an array that damaged the heap, or an assertion.",
-    "SIGFPE": "The usual cause is an integer division by zero.",
-    "SIGKILL": "The usual cause is too little memory: is a size computed wrongly?",
+    "SIGSEGV": "Possible causes: an index outside an array, recursion without end, a call of exit().",
+    "SIGABRT": "Possible causes: an assertion, an exception that nothing catches or that leaves a noexcept function, "
+    "a write outside an array that damaged the heap.",
+    "SIGFPE": "A possible cause: an integer division by zero.",
+    "SIGKILL": "A possible cause: too little memory. Is a size computed wrongly?",
     "SIGXFSZ": "It printed more than 64 MB.",
-    "ended after": "The usual cause is a loop whose condition never becomes false.",
-    "ended early": "The usual cause is a call of exit(), or a main() in your file.",
+    "ended after": "A possible cause: a loop whose condition never becomes false.",
+    "ended by itself": "A possible cause: a call of exit().",
 }
 MOST_LINES = 10
 
@@ -45,26 +46,37 @@ def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, secon
         _property(lesson, found.broken, found.failure)
     if found.stop:
         _stopped(lesson, found.stop, None if failed_before_stop else found.failure, build)
+    _verdict(found.word, f"{_counts(found, only)} ({seconds:.1f} s)", _not_started_step(found))
+
+
+def _counts(found: Verdict, only: int | None) -> str:
     total = found.passed + found.failed + found.not_started + found.skipped
-    counts = [
-        f"{found.passed} right" if found.stop else f"{found.passed} of {_count(total, 'property', 'properties')} right"
-    ]
+    properties = _count(total, "property", "properties")
+    if found.stop:
+        counts = [f"{found.passed} right"]
+    elif found.passed and found.word != RIGHT and not only:
+        right = sum(step.state == RIGHT for step in found.steps)
+        counts = [f"{right} of {_count(len(found.steps), 'step', 'steps')} right", f"{found.passed} of {properties}"]
+    else:
+        counts = [f"{found.passed} of {properties} right"]
     others = {"wrong": found.failed, "not started": found.not_started, "skipped here": found.skipped}
+    if found.word == NOT_STARTED:
+        del others[NOT_STARTED]  # the rest
     counts += [f"{number} {word}" for word, number in others.items() if number]
     if found.stop:
         counts.append("the others not run")
-    step = f"step {only}: " if only else ""
-    _verdict(found.word, f"{step}{', '.join(counts)} ({seconds:.1f} s)")
-    if found.word == NOT_STARTED:
-        next_step = next((one for one in found.steps if one.state == NOT_STARTED), None)
-        if next_step:
-            screen.say(f"Next: step {next_step.number}, {next_step.title}. The text: lessons/{lesson.name}/README.md")
-    if found.word == WRONG:
-        screen.say(f"For a hint: ./course hint {lesson.number}")
+    return (f"step {only}: " if only else "") + ", ".join(counts)
 
 
-def _verdict(word: str, rest: str = "") -> None:
-    screen.say(("verdict: ", "bold"), (word, screen.style(word)), f"  {rest}" if rest else "")
+def _not_started_step(found: Verdict) -> str:
+    """Where something is right already, what is not started is a step and not the lesson."""
+    if found.word != NOT_STARTED or not found.passed:
+        return ""
+    return next((f"step {step.number} " for step in found.steps if step.state == NOT_STARTED), "")
+
+
+def _verdict(word: str, rest: str = "", of: str = "") -> None:
+    screen.say(("verdict: ", "bold"), (of + word, screen.style(word)), f"  {rest}" if rest else "")
 
 
 def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
@@ -79,17 +91,25 @@ def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
     line = failure.line if failure.file == broken.file else broken.line
     screen.say(f"the test: {relative(broken.file, lesson)}:{line}", indent=6)
     _printed(broken.printed)
-    mistakes = [one.title for one in lesson.mistakes if one.caught_by == broken.name]
-    if mistakes:
-        screen.code("")
-        screen.say("Mistakes that are known to break it:", indent=4)
-        for title in mistakes:
-            screen.say(title, indent=6)
+    if not failure.thrown:  # the catalog's mistakes fail by a comparison; an exception has another cause
+        _known_mistakes(lesson, broken.name)
     screen.code("")
 
 
+def _known_mistakes(lesson: Lesson, test: str) -> None:
+    known = [one for one in lesson.mistakes if one.caught_by == test]
+    if not known:
+        return
+    screen.code("")
+    screen.say("Some mistakes that break this test (yours may be another):", indent=4)
+    for one in known:
+        screen.say(screen.BULLET + one.title, indent=6)
+    if len(known) == 1:
+        screen.say(" ".join(known[0].why.split()), indent=8)
+
+
 def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) -> None:
-    where = f" in: {stop.property.name}" if stop.property else ", outside of every test."
+    where = f" in the middle of: {stop.property.name}" if stop.property else ", outside of every test."
     screen.say(f"The program {stop.how}{where}", indent=4)
     for sign, hint in HINTS.items():
         if sign in stop.how:
@@ -103,7 +123,8 @@ def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) 
         _printed(stop.property.printed)
     if build.preset != "sanitize" and re.search("SIGSEGV|SIGABRT|SIGBUS", stop.how):
         screen.say(
-            f"To see the line that reads or writes out of bounds: ./course check {lesson.number} --sanitize", indent=6
+            f"If something is read or written out of bounds, this shows the line: ./course check {lesson.number} --sanitize",
+            indent=6,
         )
     screen.code("")
 
@@ -153,6 +174,8 @@ def _compile_error(lesson: Lesson, error: CompileError) -> None:
     screen.say(first.message, indent=4)
     for line in first.excerpt or _source_line(lesson, first):
         screen.code("    " + line)
+    for note in first.notes:
+        screen.say(f"note: {note}", indent=4)
 
 
 def _source_line(lesson: Lesson, error) -> list[str]:

@@ -1,11 +1,12 @@
 """`./course reset`: the stub again; what was there is kept."""
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
 
-from . import screen, stub
+from . import progress, screen, stub
 from .errors import NOT_RIGHT, InternalError, UsageError
 from .lessons import Lesson
 from .state import State
@@ -20,7 +21,7 @@ def reset(lesson: Lesson, state: State, yes: bool) -> int:
             "The stubs are kept in the course's git history. Nothing was changed.",
             f"Take {lesson.exercise} from a fresh clone or download of the course instead.",
         )
-    mine = path.read_bytes() if path.exists() else None
+    mine = _read(path)
     if mine == empty:
         screen.say(f"{lesson.exercise} is the stub already: nothing to do.")
         return 0
@@ -34,13 +35,38 @@ def reset(lesson: Lesson, state: State, yes: bool) -> int:
             if not screen.confirm(f"Replace {lesson.exercise} by the stub? A copy of your file is kept."):
                 screen.say("Nothing was changed.")
                 return NOT_RIGHT
-        kept = keep(lesson, mine)
-        screen.say(f"Your file is kept as {kept.relative_to(lesson.root)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(empty)
-    state.update(lesson, fingerprint=None, verdict=None, steps={})
+        mine = _read(path)  # again: it may have been saved while the question was open
+    if mine is not None:
+        kept = keep(lesson, mine).relative_to(lesson.root)
+        screen.say(f"Your file is kept as {kept}")
+    _replace(path, empty)
+    progress.forget(state, lesson)
     screen.say(f"{lesson.exercise} is the stub again.")
+    if mine is not None:
+        screen.say("To bring your file back:")
+        screen.code(f"    cp {kept} {lesson.exercise}")
     return 0
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """All or nothing: on a full disk the old file stays as it is."""
+    path = path.resolve()  # a symbolic link stays one
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        fresh.write_bytes(content)
+        if path.exists():
+            shutil.copymode(path, fresh)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def keep(lesson: Lesson, content: bytes) -> Path:

@@ -13,14 +13,22 @@ STYLES = {
     "does not compile": "bold red",
     "not started": "bold yellow",
     "in progress": "bold cyan",
-    "changed since last check": "cyan",
+    "changed": "cyan",
 }
+BULLET = "· "
 MARKS = {"right": "✓", "wrong": "✗", "does not compile": "✗", "in progress": "…"}
 
 # Messages contain square brackets (out[b=0, i=3]): rich must not read them as markup.
 _OPTIONS = {"markup": False, "highlight": False, "emoji": False}
-console = Console(**_OPTIONS)
-errors = Console(stderr=True, **_OPTIONS)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # rich would exit with 1, which here means "not right"; __main__ knows the code
+
+
+console = _Console(**_OPTIONS)
+errors = _Console(stderr=True, **_OPTIONS)
 _plain = False
 
 
@@ -33,13 +41,13 @@ def setup(plain: bool) -> None:
             stream.reconfigure(errors="replace")  # a terminal that is not UTF-8 must not end a command
     if _plain:
         # None would let FORCE_COLOR bring the colors back.
-        console = Console(force_terminal=False, no_color=True, color_system=None, **_OPTIONS)
+        console = _Console(force_terminal=False, no_color=True, color_system=None, **_OPTIONS)
     else:
-        console = Console(**_OPTIONS)
+        console = _Console(**_OPTIONS)
     if plain or not sys.stderr.isatty():
-        errors = Console(stderr=True, force_terminal=False, no_color=True, color_system=None, **_OPTIONS)
+        errors = _Console(stderr=True, force_terminal=False, no_color=True, color_system=None, **_OPTIONS)
     else:
-        errors = Console(stderr=True, **_OPTIONS)
+        errors = _Console(stderr=True, **_OPTIONS)
 
 
 def is_plain() -> bool:
@@ -55,8 +63,11 @@ def text(*parts) -> Text:
     return Text.assemble(*parts)
 
 
-def say(*parts, indent: int = 0) -> None:
-    """Prints one paragraph. A terminal wraps it at words; plain output keeps it on one line, for grep."""
+def say(*parts, indent: int = 0, hang: int = 0) -> None:
+    """Prints one paragraph. A terminal wraps it at words; plain output keeps it on one line, for grep.
+
+    Lines after the first are indented by `hang` more; those of a bullet, "· ...", stand under its text.
+    """
     line = text(*parts)
     line.rstrip()
     if not line:
@@ -64,8 +75,12 @@ def say(*parts, indent: int = 0) -> None:
     if _plain:
         console.print(text(" " * indent, line), soft_wrap=True)
         return
-    for piece in line.wrap(console, max(console.width - indent, 20)):
-        console.print(text(" " * indent, piece), soft_wrap=True)
+    hang = hang or (len(BULLET) if line.plain.startswith(BULLET) else 0)
+    start = text(" " * indent, line[:hang])
+    for piece in line[hang:].wrap(console, max(console.width - indent - hang, 20)):
+        piece.rstrip()
+        console.print(text(start, piece), soft_wrap=True)
+        start = " " * (indent + hang)
 
 
 def code(line: str, style: str = "") -> None:

@@ -1,22 +1,26 @@
 """`./course solution`: the difference between the student's file and the solution."""
 
 import difflib
+import re
 import sys
 
-from . import screen
+from . import screen, verdict
 from .errors import NOT_RIGHT, UsageError
 from .lessons import Lesson
+from .state import State
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
+_MARKERS = ("// TODO begin", "// TODO end")
 
 
-def solution(lesson: Lesson, yes: bool) -> int:
+def solution(lesson: Lesson, state: State, yes: bool) -> int:
     mine = lesson.read_exercise().decode(errors="replace").splitlines()
     theirs = (lesson.root / lesson.solution).read_text(encoding="utf-8").splitlines()
-    if mine == theirs:
+    difference = _difference(lesson, mine, theirs)
+    if not difference:
         screen.say(f"{lesson.exercise} equals the solution.")
         return 0
-    if not yes:
+    if not yes and state.verdict(lesson) != verdict.RIGHT:
         if not sys.stdin.isatty():
             raise UsageError(
                 f"This would show the solution of lesson {lesson.number}, and there is no terminal to ask you on.",
@@ -27,6 +31,14 @@ def solution(lesson: Lesson, yes: bool) -> int:
         ):
             screen.say(f"Not shown. For a hint: ./course hint {lesson.number}")
             return NOT_RIGHT
-    for line in difflib.unified_diff(mine, theirs, lesson.exercise, lesson.solution, lineterm=""):
+    for line in difference:
         screen.code(line, "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[:1], ""))
     return 0
+
+
+def _difference(lesson: Lesson, mine: list[str], theirs: list[str]) -> list[str]:
+    """Without the lines that mark the regions of the task; line numbers are those of the file all the same."""
+    kept = [(number, line) for number, line in enumerate(mine, 1) if line.strip() not in _MARKERS]
+    numbers = [0, *(number for number, _ in kept)]
+    lines = difflib.unified_diff([line for _, line in kept], theirs, lesson.exercise, lesson.solution, lineterm="")
+    return [re.sub(r"^@@ -(\d+)", lambda start: f"@@ -{numbers[int(start[1])]}", line) for line in lines]

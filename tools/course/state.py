@@ -14,6 +14,16 @@ from . import screen
 from .errors import InternalError
 from .lessons import Lesson
 
+FIELDS = {
+    "fingerprint": str,
+    "verdict": str,
+    "steps": dict,
+    "about": int,
+    "checked": (int, float),
+    "hints": list,
+    "built": str,
+}
+
 
 class State:
     def __init__(self, root: Path):
@@ -21,13 +31,19 @@ class State:
         self.path = self.folder / "state.json"
 
     def record(self, lesson: Lesson) -> dict:
-        """What is known of a lesson: fingerprint, verdict, steps, hints, built. Empty when nothing is known."""
+        """What is known of a lesson; empty when nothing is.
+
+        Of the last check: fingerprint (of the file), verdict, about (a step), checked (when). Besides: steps (the last
+        result of each), hints (those seen), built (the fingerprint of what was built last).
+        """
         return self._load().get(lesson.name, {})
 
     def verdict(self, lesson: Lesson) -> str | None:
         """The last verdict, if it was on the file as it is now."""
         record = self.record(lesson)
-        return record.get("verdict") if record and record.get("fingerprint") == lesson.fingerprint() else None
+        if not record or not (lesson.root / lesson.exercise).exists():
+            return None
+        return record.get("verdict") if record.get("fingerprint") == lesson.fingerprint() else None
 
     def update(self, lesson: Lesson, **changes) -> None:
         """Changes a lesson's record. Two runners may do so at once."""
@@ -59,10 +75,10 @@ class State:
             data = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        except ValueError:  # JSON or UTF-8
+        except (ValueError, RecursionError):  # JSON or UTF-8; nested without end
             return self._set_aside()
         lessons = data.get("lessons") if isinstance(data, dict) else None
-        if not isinstance(lessons, dict) or not all(isinstance(record, dict) for record in lessons.values()):
+        if not isinstance(lessons, dict) or not all(map(_is_sound, lessons.values())):
             return self._set_aside()
         return lessons
 
@@ -79,3 +95,10 @@ class State:
             f".course/state.json was damaged. It is now .course/{kept.name}; the lessons count as never checked."
         )
         return {}
+
+
+def _is_sound(record) -> bool:
+    """Whether a lesson's record has the types that update() was given; every field may be null."""
+    return isinstance(record, dict) and all(
+        record.get(name) is None or isinstance(record[name], kind) for name, kind in FIELDS.items()
+    )

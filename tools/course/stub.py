@@ -27,7 +27,7 @@ def why_unknown(lesson: Lesson) -> str:
         done = _git(lesson.root, "log", "-1", "--format=%H", "--", lesson.exercise)
     except FileNotFoundError:
         return "git is not installed"
-    if not (lesson.root / ".git").exists():
+    if not lesson.in_git():
         return "this folder is not a git checkout"
     complaint = done.stderr.decode(errors="replace").strip()
     return complaint.splitlines()[0] if complaint else "git has no version of this file"
@@ -39,7 +39,7 @@ def _git(root: Path, *arguments: str, given: bytes = b"") -> subprocess.Complete
 
 def _versions(lesson: Lesson) -> list[bytes]:
     """Committed versions of the exercise, newest first, down to the one that came with what is given now."""
-    if not (lesson.root / ".git").exists():
+    if not lesson.in_git():
         return []  # an archive unpacked inside some other repository must not be answered by that one
     try:
         given = _git(lesson.root, "log", "-1", "--format=%H", "--", f"lessons/{lesson.name}").stdout.decode().strip()

@@ -53,7 +53,9 @@ def count(path: Path, output: str) -> tuple[int, int, int]:
 
 
 def _show(line: str, update) -> None:
-    """On a terminal the bar stands for the tests that pass; everything else is shown."""
+    """On a terminal the bar stands for the tests that pass; everything else is shown, but for CTest's own count."""
+    if re.match(r"\d+% tests passed", line):
+        return
     if result := re.match(r"\s*(\d+)/(\d+) Test\s+#", line):
         update(int(result[1]), int(result[2]))
         if screen.is_plain() or not re.search(r" Passed +[0-9.]+ sec", line):

@@ -81,7 +81,7 @@ def _stop(report: Report, run: process.Finished, seconds: float) -> Stop | None:
     if run.code < 0:
         return Stop(f"crashed ({process.signal_name(run.code)})", inside)
     if not report.complete:
-        return Stop(f"ended early (exit code {run.code})", inside)
+        return Stop(f"ended by itself (exit code {run.code})", inside)
     return None
 
 

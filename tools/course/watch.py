@@ -14,7 +14,7 @@ from . import screen
 from .check import check
 from .errors import CourseError
 from .hint import hint
-from .lessons import Lesson
+from .lessons import Lesson, after
 from .state import State
 
 TICK = 0.2  # seconds between two looks at the keyboard
@@ -34,7 +34,7 @@ def watch(lesson: Lesson, lessons: list[Lesson], state: State, limit: float) -> 
 
 def _one(lesson: Lesson, lessons: list[Lesson], state: State, limit: float, pressed) -> Lesson | None:
     """Watches one lesson; returns the next one to watch, or None."""
-    following = next((one for one in lessons if one.number > lesson.number), None)
+    following = after(lesson, lessons)
     saves = _saves(lesson.root / lesson.exercise)
     next(saves)  # from here on no save is missed, not even one during the first check
     _check(lesson, following, limit)

@@ -196,11 +196,6 @@ int main(int argc, char** argv) try {
                         .element_bytes = arguments.integer("--element-bytes", 4),
                         .count = arguments.integer("--count", 0) != 0};
   fa::validate(request.shape, request.options);
-  constexpr fa::Index most_sram = fa::Index{1} << 30;  // far more than any chip has; choose_tiles tries tile by tile
-  if (request.sram_bytes > most_sram) {
-    throw std::invalid_argument("--sram = " + std::to_string(request.sram_bytes) + ": must be at most " +
-                                std::to_string(most_sram));
-  }
   if (request.element_bytes != 2 && request.element_bytes != 4) {
     throw std::invalid_argument("--element-bytes = " + std::to_string(request.element_bytes) + ": must be 2 or 4");
   }

@@ -26,6 +26,10 @@ text = "first of step 2"
 [[hint]]
 step = 1
 text = "second of step 1"
+[[mistake]]
+title = "The maximum starts at 0"
+caught_by = "rows sum to 1"
+why = "All weights underflow."
 """
 STUB = 'void scores() {\n  // TODO begin\n  fa::todo("Step 1: scores");\n  // TODO end\n}\n'
 SOLUTION = "void scores() {\n  work();\n}\n"

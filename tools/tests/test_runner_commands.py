@@ -1,19 +1,17 @@
-"""The command line, child processes, the build folder's state, the demonstration's arithmetic."""
+"""The command line, child processes, the build folder's state."""
 
-import math
 import os
+import signal
 import subprocess
 import sys
 import time
 import unittest
 from unittest import mock
 
-from course import cli, demo_invariant, process, screen, suite
+from course import bench, cli, process, screen, suite
 from course.build import Build
 from course.errors import InternalError, UsageError
 from course_folder import CourseFolder
-
-NAN, INF = math.nan, math.inf
 
 
 class CommandLine(CourseFolder):
@@ -56,6 +54,28 @@ class CommandLine(CourseFolder):
         self.assertEqual(self.output(), message + "\n")
 
 
+class Streams(unittest.TestCase):
+    """The runner as a process of its own, started by a shell with odd streams."""
+
+    def run_course(self, redirection, arguments="--plain"):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = f"'{sys.executable}' -m course {arguments} {redirection}"
+        return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment, timeout=60)
+
+    def test_a_reader_that_leaves_is_no_failure(self):
+        for arguments in ("--plain", "", "--help", "nonsense 2>&1"):
+            with self.subTest(arguments):
+                done = self.run_course("| true; echo ${PIPESTATUS[0]}", arguments)
+                self.assertIn(done.stdout, ("0\n", "141\n"))  # argparse itself ignores it
+                self.assertEqual(done.stderr, "")
+
+    def test_missing_streams_are_no_failure(self):
+        for closed in (">&-", "2>&-", "<&-", ">&- 2>&- <&-"):
+            with self.subTest(closed):
+                done = self.run_course(closed)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 class Children(CourseFolder):
     def limited(self, program, seconds=20):
         return process.limited([sys.executable, "-c", program], self.root, seconds)
@@ -75,6 +95,11 @@ class Children(CourseFolder):
         )
         self.assertTrue(done.timed_out)
         self.assertLess(time.monotonic() - start, 10)
+        self.assertTrue(_gone(int(done.stdout)))
+
+    def test_no_child_outlives_its_parent(self):
+        done = self.limited("import subprocess; print(subprocess.Popen(['sleep', '60']).pid)")
+        self.assertEqual(done.code, 0)
         self.assertTrue(_gone(int(done.stdout)))
 
     def test_a_flood_of_output_is_ended(self):
@@ -118,6 +143,50 @@ def _gone(pid):
     return False
 
 
+class MissingExercise(CourseFolder):
+    def test_it_is_named_with_a_way_to_get_it_back(self):
+        self.exercise.unlink()
+        for git, advice in ((False, "fresh download"), (True, "./course reset 01")):
+            if git:
+                (self.root / ".git").mkdir()
+            for command in (lambda: bench.bench(self.lesson, True, []), self.lesson.fingerprint):
+                with self.assertRaises(UsageError) as caught:
+                    command()
+                self.assertIn(self.lesson.exercise, caught.exception.message)
+                self.assertIn(advice, caught.exception.details[0])
+
+
+class Benchmark(CourseFolder):
+    def measure(self, program, *arguments):
+        script = self.root / "bench"
+        script.write_text(f"#!{sys.executable}\n{program}\n")
+        script.chmod(0o755)
+        return bench._measure(script, list(arguments), self.root)
+
+    def test_its_exit_code_is_ours(self):
+        self.assertEqual(self.measure("import sys; sys.exit(3)"), 3)
+        self.assertEqual(self.measure("import os; os.kill(os.getpid(), 9)"), 137)
+        self.assertIn("-- --benchmark_filter=REGEX", self.output())
+
+    def test_ctrl_c_ends_it(self):
+        # As the terminal does it: the whole foreground group gets the signal.
+        program = (
+            "import sys; from pathlib import Path; from course import __main__, bench\n"
+            "__main__.cli.run = lambda arguments: bench.run(['sh', '-c', 'echo $$; exec sleep 60'], Path('.'))\n"
+            "sys.exit(__main__.main())"
+        )
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", program]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, process_group=0
+        ) as runner:
+            child = int(runner.stdout.readline())
+            os.killpg(runner.pid, signal.SIGINT)
+            self.assertEqual(runner.wait(20), 130)
+            self.assertEqual(runner.stderr.read(), b"\ninterrupted\n")
+        self.assertTrue(_gone(child))
+
+
 class BuildFolder(CourseFolder):
     def stale(self, cache):
         self.write("build/cpu/CMakeCache.txt", cache)
@@ -158,63 +227,14 @@ class Suite(CourseFolder):
         self.write("ctest.xml", '<testsuite name="x" tests="12" failures="2" disabled="0" skipped="1"></testsuite>')
         self.assertEqual(suite.count(self.root / "ctest.xml", ""), (9, 2, 1))
 
+    def test_the_count_is_said_once(self):
+        for line in ("100% tests passed, 0 tests failed out of 255", "1/255 Test   #1: a ...   Passed    0.01 sec"):
+            suite._show(line, lambda done, total: None)
+        self.assertEqual(self.output(), "1/255 Test   #1: a ...   Passed    0.01 sec\n")
+
     def test_no_count_is_an_error(self):
         with self.assertRaises(InternalError):
             suite.count(self.root / "nothing.xml", "ctest: it broke\n")
-
-
-class Invariant(unittest.TestCase):
-    def test_flags(self):
-        self.assertEqual(
-            demo_invariant.parse(["--scores", "-1,2", "--values=-3,4", "--tile", "1"]), ("-1.0,2.0", "-3.0,4.0", 1)
-        )
-        self.assertEqual(
-            demo_invariant.parse(["--scores", "-inf,nan,-1e4", "--values", "1,2,3"])[0], "-inf,nan,-10000.0"
-        )
-
-    def test_bad_flags_name_the_flag_and_the_value(self):
-        for arguments in (
-            ["--scores", "1,x,3"],
-            ["--scores", ""],
-            ["--scores", "1,,3"],
-            ["--scores", "1,2"],
-            ["--values", "1,inf,2"],
-            ["--tile", "0"],
-            ["--tile", "-1"],
-            ["--tile", "1.5"],
-            ["--tile", "²"],
-        ):
-            with self.subTest(arguments), self.assertRaises(UsageError) as caught:
-                demo_invariant.parse(arguments)
-            if "1,2" not in arguments:
-                self.assertIn(f"{arguments[0]} '{arguments[1]}'", caught.exception.message)
-
-    def test_difference(self):
-        state = {"m": 2.0, "l": 1.5, "u": 0.0, "output": 0.0}
-
-        def difference(one, other):
-            return demo_invariant.difference(one, other, 4.0)
-
-        self.assertEqual(difference(state, dict(state)), 0)
-        self.assertAlmostEqual(difference(state | {"l": 1.5 * (1 + 1e-9)}, state), 1e-9, 12)
-        self.assertAlmostEqual(difference(state | {"u": 6e-9}, state), 1e-9, 12)  # a sum that cancels
-        self.assertEqual(difference(state | {"l": NAN}, state), INF)
-        self.assertEqual(difference(state | {"l": NAN}, state | {"l": NAN}), 0)
-        self.assertEqual(difference(state | {"m": -INF}, state), INF)
-
-    def test_a_broken_invariant_is_told_and_is_not_success(self):
-        state = {"m": 2, "l": 1.4, "u": 2, "output": 1.5}
-        row = {"tile": [2, 1], "keys_seen": 2, "rescale": None} | state
-        row |= {f"{name}_exact": value for name, value in state.items()}
-        screen.setup(plain=True)
-
-        def shown(*rows):
-            return demo_invariant.show([{"name": "an order", "rows": [one]} for one in rows], 3.0)
-
-        with mock.patch("course.screen.console"):
-            self.assertEqual(shown(row, row), 0)
-            self.assertEqual(shown(row | {"l": 1.3}, row), 1)
-            self.assertEqual(shown(row, row | {"m": "-inf", "m_exact": "-inf"}), 1)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,30 @@ FAILED: CMakeFiles/exercise_01.dir/{EXERCISE}.o
 ninja: build stopped: subcommand failed.
 """
 
+GCC_HEADER = f"""\
+{FILE}:2:1: note: a note that belongs to nothing; did you mean it?
+{FILE}:9:3: error: ‘vector’ is not a member of ‘std’
+    9 |   std::vector<int> x;
+      |        ^~~~~~
+{FILE}:2:1: note: ‘std::vector’ is defined in header ‘<vector>’; did you forget to ‘#include <vector>’?
+    1 | #include <cmath>
+  +++ |+#include <vector>
+{FILE}:9:20: warning: unused
+{FILE}:9:20: note: ‘fa::x’ of the warning; did you mean it?
+"""
+
+GCC_ALTERNATIVES = f"""\
+{FILE}:2:18: error: ‘zork’ was not declared in this scope
+    2 | int f() {{ return zork(3); }}
+      |                  ^~~~
+{FILE}:2:18: note: suggested alternatives:
+{FILE}:1:19: note:   ‘a::zork’
+    1 | namespace a {{ int zork(int); }} namespace b {{ int zork(int); }}
+      |                   ^~~~
+{FILE}:1:50: note:   ‘b::zork’
+{FILE}:1:50: note: candidate: ‘b::zork’
+"""
+
 CLANG = f"""\
 {FILE}:9:38: error: use of undeclared identifier 'scal'; did you mean 'scale'?
   for (int i = 0; i < n; ++i) s[i] = scal * x[i];
@@ -128,6 +152,16 @@ class FirstError(unittest.TestCase):
         self.assertEqual(error.first.place(), f"{EXERCISE}:9:38")
         self.assertEqual(error.first.excerpt[1].index("^"), 37)
         self.assertEqual(error.more, 0)
+
+    def test_notes_that_help_belong_to_the_error(self):
+        self.assertEqual(
+            diagnose(GCC_HEADER).first.notes,
+            ["‘std::vector’ is defined in header ‘<vector>’; did you forget to ‘#include <vector>’?"],
+        )
+        self.assertEqual(
+            diagnose(GCC_ALTERNATIVES).first.notes, ["suggested alternatives:", "  ‘a::zork’", "  ‘b::zork’"]
+        )
+        self.assertEqual(diagnose(CLANG).first.notes, [])
 
     def test_an_error_in_a_header_names_the_line_of_the_student_that_leads_there(self):
         for output in (GCC_TEMPLATE, CLANG_TEMPLATE):

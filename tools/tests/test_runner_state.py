@@ -1,61 +1,14 @@
-"""What the runner remembers and keeps: verdicts, hints, the student's files."""
+"""What the runner keeps: the state, the student's files, the stub."""
 
 import unittest
 from unittest import mock
 
-from course import check, overview, verdict
+from course import overview
 from course.errors import InternalError, UsageError
-from course.hint import hint
 from course.lessons import find
 from course.reset import keep, reset
 from course.solution import solution
 from course_folder import SOLUTION, STUB, TOML, CourseFolder
-
-
-class Map(CourseFolder):
-    def word(self):
-        return overview.state_of(self.lesson, self.state)
-
-    def remember(self, word, steps):
-        self.state.update(self.lesson, fingerprint=self.lesson.fingerprint(), verdict=word, steps=steps)
-
-    def test_a_fresh_clone_never_reports_a_pass(self):
-        self.assertEqual(self.word(), "never checked")  # a downloaded archive: git knows no stub
-        self.commit()
-        self.assertEqual(self.word(), "not started")
-        self.assertFalse((self.root / ".course").exists())
-
-    def test_a_stub_is_not_started_whatever_the_state_claims(self):
-        self.commit()
-        self.remember("right", {"1": "right", "2": "right"})
-        self.assertEqual(self.word(), "not started")
-
-    def test_a_change_after_the_check_takes_the_verdict_back(self):
-        self.exercise.write_text(SOLUTION)
-        self.remember("right", {"1": "right", "2": "right"})
-        self.assertEqual(self.word(), "right")
-        self.exercise.write_text(SOLUTION + "// more\n")
-        self.assertEqual(self.word(), "changed since last check")
-        self.exercise.write_text(SOLUTION)
-        self.write(f"lessons/{self.lesson.name}/test.cpp", "// stricter tests\n")
-        self.assertEqual(self.word(), "changed since last check")
-
-    def test_steps_are_counted(self):
-        self.exercise.write_text(SOLUTION)
-        self.remember("not started", {"1": "right", "2": "not started"})
-        self.assertEqual(self.word(), "in progress (1 of 2 steps right)")
-        self.remember("wrong", {"1": "right", "2": "wrong"})
-        self.assertEqual(self.word(), "wrong (1 of 2 steps right)")
-
-    def test_the_next_step_is_one_command(self):
-        self.commit()
-        overview.show(self.lessons, self.state)
-        self.assertIn("./course watch 01\n", self.output())
-
-    def test_a_check_of_one_step_does_not_make_the_lesson_right(self):
-        self.exercise.write_text(SOLUTION)
-        check._remember(self.state, self.lesson, self.lesson.fingerprint(), verdict.RIGHT, {"1": "right"}, 1)
-        self.assertEqual(self.word(), "in progress (1 of 2 steps right)")
 
 
 class Stub(CourseFolder):
@@ -90,7 +43,7 @@ class Stub(CourseFolder):
 
 class DamagedState(CourseFolder):
     def test_it_is_set_aside_and_said(self):
-        for content in (b'{"les', b"\xff\xfe", b"[1]", b'{"lessons": {"01_naive_attention": 3}}'):
+        for content in (b'{"les', b"\xff\xfe", b"[1]", b'{"lessons": {"01_naive_attention": 3}}', b"[" * 100000):
             with self.subTest(content):
                 self.said.clear()
                 (self.root / ".course").mkdir(exist_ok=True)
@@ -98,41 +51,14 @@ class DamagedState(CourseFolder):
                 self.assertEqual(self.state.record(self.lesson), {})
                 self.assertIn("damaged", self.output())
                 self.assertFalse(self.state.path.exists())
+        for field in ('"steps": [1]', '"hints": 1', '"about": "x"', '"checked": []', '"verdict": {}', '"built": 1'):
+            with self.subTest(field):
+                self.state.path.write_text(f'{{"lessons": {{"{self.lesson.name}": {{{field}}}}}}}')
+                self.assertEqual(self.state.record(self.lesson), {})
+                self.assertFalse(self.state.path.exists())
         self.state.update(self.lesson, hints=[0])
         self.assertEqual(self.state.record(self.lesson), {"hints": [0]})
         self.assertTrue(list(self.state.folder.glob("state.json.damaged-*")))
-
-
-class Hints(CourseFolder):
-    def shown(self, **options):
-        self.said.clear()
-        self.assertEqual(hint(self.lesson, self.state, **options), 0)
-        return self.output()
-
-    def test_in_order_and_counted(self):
-        first, second, third = self.shown(), self.shown(), self.shown()
-        self.assertIn("hint 1 of 2 for step 1 (Scores)\n\n    first of step 1\n", first)
-        self.assertIn("hint 2 of 2 for step 1 (Scores)\n\n    second of step 1\n", second)
-        self.assertIn("You have seen all hints", third)
-        self.assertIn("second of step 1", third)
-
-    def test_for_the_first_step_that_is_not_right(self):
-        self.state.update(self.lesson, steps={"1": "right", "2": "wrong"})
-        self.assertIn("first of step 2", self.shown())
-        self.assertIn("first of step 1", self.shown(step=1))
-
-    def test_all(self):
-        output = self.shown(show_all=True)
-        for text in ("hint 1 of 3", "first of step 1", "first of step 2", "hint 3 of 3", "second of step 1"):
-            self.assertIn(text, output)
-
-    def test_every_step_right(self):
-        self.state.update(self.lesson, steps={"1": "right", "2": "right"})
-        self.assertNotIn("first of", self.shown())
-
-    def test_a_step_that_does_not_exist(self):
-        with self.assertRaises(UsageError):
-            hint(self.lesson, self.state, step=3)
 
 
 class Reset(CourseFolder):
@@ -151,7 +77,8 @@ class Reset(CourseFolder):
             ["attention_forward.cpp.20260101-120000", "attention_forward.cpp.20260101-120000-2"],
         )
         self.assertEqual([path.read_text() for path in self.kept()], ["first try\n", "second try\n"])
-        self.assertIn(str(self.kept()[0].relative_to(self.root)), self.output())
+        kept = self.kept()[0].relative_to(self.root)
+        self.assertIn(f"    cp {kept} {self.lesson.exercise}\n", self.output())
 
     def test_a_stub_needs_nothing(self):
         self.commit()
@@ -167,6 +94,38 @@ class Reset(CourseFolder):
         with mock.patch("sys.stdin.isatty", return_value=True), mock.patch("builtins.input", return_value=""):
             self.assertEqual(reset(self.lesson, self.state, yes=False), 1)
         self.assertEqual(self.exercise.read_text(), SOLUTION)
+
+    def test_what_is_saved_while_it_asks_is_kept(self):
+        self.commit()
+        self.exercise.write_text("first\n")
+
+        def save_and_agree(prompt):
+            self.exercise.write_text("second\n")
+            return "y"
+
+        with mock.patch("sys.stdin.isatty", return_value=True), mock.patch("builtins.input", save_and_agree):
+            self.assertEqual(reset(self.lesson, self.state, yes=False), 0)
+        self.assertEqual([path.read_text() for path in self.kept()], ["second\n"])
+        self.assertEqual(self.exercise.read_text(), STUB)
+
+    def test_a_stub_that_cannot_be_written_leaves_the_file(self):
+        self.commit()
+        self.exercise.write_text(SOLUTION)
+        with mock.patch("pathlib.Path.replace", side_effect=OSError(28, "No space left on device")):
+            with self.assertRaises(OSError):
+                reset(self.lesson, self.state, yes=True)
+        self.assertEqual(self.exercise.read_text(), SOLUTION)
+        self.assertEqual(list(self.exercise.parent.iterdir()), [self.exercise])
+
+    def test_a_link_stays_one(self):
+        self.commit()
+        elsewhere = self.root / "mine.cpp"
+        elsewhere.write_text(SOLUTION)
+        self.exercise.unlink()
+        self.exercise.symlink_to(elsewhere)
+        reset(self.lesson, self.state, yes=True)
+        self.assertTrue(self.exercise.is_symlink())
+        self.assertEqual(elsewhere.read_text(), STUB)
 
     def test_without_git_nothing_is_changed(self):
         self.exercise.write_text(SOLUTION)
@@ -196,15 +155,27 @@ class Reset(CourseFolder):
 class Solution(CourseFolder):
     def test_asks_before_it_spoils(self):
         with mock.patch("sys.stdin.isatty", return_value=False), self.assertRaises(UsageError):
-            solution(self.lesson, yes=False)
+            solution(self.lesson, self.state, yes=False)
         with mock.patch("sys.stdin.isatty", return_value=True), mock.patch("builtins.input", return_value="n"):
-            self.assertEqual(solution(self.lesson, yes=False), 1)
+            self.assertEqual(solution(self.lesson, self.state, yes=False), 1)
         self.assertNotIn("work();", self.output())
 
     def test_shows_the_difference(self):
-        self.assertEqual(solution(self.lesson, yes=True), 0)
+        self.assertEqual(solution(self.lesson, self.state, yes=True), 0)
         self.assertIn("+  work();\n", self.output())
         self.assertIn('-  fa::todo("Step 1: scores");\n', self.output())
+        self.assertIn("@@ -1,", self.output())
+
+    def test_the_lines_that_mark_a_task_are_no_difference(self):
+        self.exercise.write_text("void scores() {\n  // TODO begin\n  work();\n  // TODO end\n}\n")
+        self.assertEqual(solution(self.lesson, self.state, yes=False), 0)
+        self.assertIn("equals the solution", self.output())
+
+    def test_nothing_is_spoiled_once_the_lesson_is_right(self):
+        self.exercise.write_text("void scores() {\n  // TODO begin\n  my_work();\n  // TODO end\n}\n")
+        self.state.update(self.lesson, fingerprint=self.lesson.fingerprint(), verdict="right")
+        self.assertEqual(solution(self.lesson, self.state, yes=False), 0)
+        self.assertIn("+  work();\n", self.output())
 
 
 class Lessons(CourseFolder):

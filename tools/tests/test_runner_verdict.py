@@ -100,6 +100,28 @@ class Verdicts(unittest.TestCase):
         found = judge(HEAD + case("less", 1, expression, False) + TODO_2 + tail(0, 2), 42)
         self.assertEqual(found.failure.message, "CHECK( a < b ): got 2 < 1")
 
+    def test_a_message_of_an_exception_shows_what_was_expected(self):
+        def message(original, expanded, thrown=""):
+            expression = (
+                f'<Expression success="false" type="CHECK_THROWS_WITH" filename="t" line="3"><Original>{original}</Original>'
+                f"<Expanded>{expanded}</Expanded>{thrown}</Expression>"
+            )
+            return judge(HEAD + case("rejects", 1, expression, False) + TODO_2 + tail(0, 2), 42).failure.message
+
+        call = 'f(0), Contains("Nq = 0")'
+        start = f"CHECK_THROWS_WITH( {call} ): "
+        self.assertEqual(message(call, call), start + "no exception was thrown")
+        self.assertEqual(
+            message(call, '"q = "null"" contains: "Nq = 0"'),
+            start + 'expected a message that contains: "Nq = 0", got "q = "null""',
+        )
+        self.assertEqual(message(call, "something else"), start + "got something else")
+
+    def test_an_exception_is_told_from_a_comparison(self):
+        for inside, expected in ((thrown("k[9]: out of bounds"), True), (failure(WRONG_P), False)):
+            found = judge(HEAD + case("rejects", 1, inside, False) + TODO_2 + tail(0, 2), 42)
+            self.assertEqual(found.failure.thrown, expected)
+
     def test_one_step_alone(self):
         found = judge(HEAD + case("scores are products", 1) + tail(1, 0), only=1)
         self.assertEqual([(step.number, step.state) for step in found.steps], [(1, "right")])
@@ -144,7 +166,11 @@ class Stops(unittest.TestCase):
             + case("scores are products", 1)
             + '<TestCase name="rows sum to 1" tags="[step2]" filename="t" line="9">\n'
         )
-        self.assertEqual(judge(xml, 0).word, "wrong")
+        found = judge(xml, 0)
+        self.assertEqual(
+            (found.word, found.stop.how, found.stop.property.name),
+            ("wrong", "ended by itself (exit code 0)", "rows sum to 1"),
+        )
 
     def test_a_crash_after_every_test_passed_is_not_right(self):
         xml = HEAD + case("scores are products", 1) + case("rows sum to 1", 2) + tail(2, 0)
@@ -188,15 +214,19 @@ class NoVerdict(unittest.TestCase):
             "mistake max_starts_at_zero",
         ):
             with self.subTest(said), self.assertRaises(InternalError) as caught:
-                check.verify_implementation(Finished(0, "", f"implementation: {said}\n", "", False), LESSON)
+                check.verify_implementation(Finished(0, "", f"implementation: {said}\n", "", False), LESSON, 60)
             self.assertIn(said, " ".join(caught.exception.details))
 
     def test_it_is_not_said_which_file_was_tested(self):
         with self.assertRaises(InternalError):
-            check.verify_implementation(Finished(-11, "", "", "", False), LESSON)
+            check.verify_implementation(Finished(-11, "", "", "", False), LESSON, 60)
+
+    def test_the_limit_came_first(self):
+        with self.assertRaisesRegex(InternalError, "was ended after 1e-09 s, before it said"):
+            check.verify_implementation(Finished(-9, "", "", "", True), LESSON, 1e-9)
 
     def test_the_students_file_was_tested(self):
-        check.verify_implementation(Finished(0, "", RIGHT_FILE, "", False), LESSON)
+        check.verify_implementation(Finished(0, "", RIGHT_FILE, "", False), LESSON, 60)
 
 
 if __name__ == "__main__":

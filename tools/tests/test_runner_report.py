@@ -1,0 +1,123 @@
+"""What a check shows: the verdict line, known mistakes, what to do next; how a terminal wraps it."""
+
+import unittest
+from unittest import mock
+
+from course import check, progress, report, screen, verdict
+from course.build import Build
+from course.catch_xml import Failure, Property
+from course_folder import TOML, CourseFolder
+from rich.console import Console
+
+RIGHT, WRONG, NOT_STARTED = "right", "wrong", "not started"
+
+
+class Checked(CourseFolder):
+    def shown(self, *states, only=None, message="expected 0.25, got 0.5", thrown=False):
+        """The report on a property for each state; the first half of them belongs to step 1."""
+        properties = []
+        for number, state in enumerate(states):
+            said = {RIGHT: "", WRONG: message, NOT_STARTED: "not started: Step"}[state]
+            failures = [Failure(said, "test.cpp", 12, (), thrown)] if said else []
+            step = only or (1 if number < len(states) / 2 else 2)
+            name = "rows sum to 1" if state == WRONG else f"property {number}"
+            properties.append(Property(name, (f"step{step}",), "test.cpp", 9, failures, ended=True))
+        found = verdict.judge(
+            mock.Mock(properties=properties, complete=True, counted=len(states)),
+            mock.Mock(code=any(one.failures for one in properties), stderr="", timed_out=False),
+            self.lesson.steps,
+            only,
+            60,
+        )
+        self.said.clear()
+        report.tested(self.lesson, found, Build(self.root), only, 0.8)
+        return self.output()
+
+
+class VerdictLine(Checked):
+    def line(self, *states, only=None):
+        return self.shown(*states, only=only).splitlines()[-1]
+
+    def test_not_started(self):
+        line = self.line(NOT_STARTED, NOT_STARTED)
+        self.assertEqual(line, "verdict: not started  0 of 2 properties right (0.8 s)")
+
+    def test_where_something_is_right_a_step_is_not_started(self):
+        line = self.line(RIGHT, RIGHT, NOT_STARTED, NOT_STARTED)
+        self.assertEqual(line, "verdict: step 2 not started  1 of 2 steps right, 2 of 4 properties (0.8 s)")
+
+    def test_wrong(self):
+        line = self.line(RIGHT, RIGHT, WRONG, NOT_STARTED)
+        self.assertEqual(line, "verdict: wrong  1 of 2 steps right, 2 of 4 properties, 1 wrong, 1 not started (0.8 s)")
+
+    def test_right(self):
+        self.assertEqual(self.line(RIGHT, RIGHT), "verdict: right  2 of 2 properties right (0.8 s)")
+
+    def test_one_step(self):
+        self.assertEqual(self.line(RIGHT, only=2), "verdict: right  step 2: 1 of 1 property right (0.8 s)")
+
+
+class KnownMistakes(Checked):
+    def test_one_is_explained(self):
+        output = self.shown(RIGHT, WRONG)
+        self.assertIn(
+            "    Some mistakes that break this test (yours may be another):\n"
+            "      · The maximum starts at 0\n        All weights underflow.\n",
+            output,
+        )
+
+    def test_of_several_only_the_titles(self):
+        another = '[[mistake]]\ntitle = "No rescaling"\ncaught_by = "rows sum to 1"\nwhy = "Too large."\n'
+        self.write(f"lessons/{self.lesson.name}/lesson.toml", TOML + another)
+        self.lesson = check.lessons.load(self.root)[0]
+        output = self.shown(RIGHT, WRONG)
+        self.assertIn("      · The maximum starts at 0\n      · No rescaling\n", output)
+        self.assertNotIn("Too large.", output)
+
+    def test_an_exception_has_another_cause(self):
+        self.assertNotIn("mistakes", self.shown(RIGHT, WRONG, message="an exception was thrown: k[9]", thrown=True))
+
+
+class Next(CourseFolder):
+    def said_after(self, word, steps, only=None):
+        progress.remember(self.state, self.lesson, self.lesson.fingerprint(), word, steps, only)
+        self.said.clear()
+        check._say_next(self.lesson, self.state, word)
+        return self.output()
+
+    def test_after_a_step(self):
+        self.assertIn("Next: step 2, Softmax.", self.said_after(RIGHT, {"1": RIGHT}, only=1))
+        self.assertIn("Next, all together: ./course check 01\n", self.said_after(RIGHT, {"2": RIGHT}, only=2))
+
+    def test_after_the_lesson(self):
+        done = "Lesson 01 is done. Measure it: ./course bench 01 --exercise\n"
+        self.assertEqual(self.said_after(RIGHT, {"1": RIGHT, "2": RIGHT}), done)
+        self.write("lessons/02_second/lesson.toml", TOML)
+        after = done + "Next: lesson 02, lessons/02_second/README.md\n"
+        self.assertEqual(self.said_after(RIGHT, {"1": RIGHT, "2": RIGHT}), after)
+
+    def test_after_a_wrong_one(self):
+        self.assertEqual(self.said_after(WRONG, {"1": WRONG}), "For a hint: ./course hint 01\n")
+
+
+class Wrapped(CourseFolder):
+    def lines(self, *parts, **options):
+        console = Console(file=screen.console.file, width=30, color_system=None, **screen._OPTIONS)
+        with mock.patch.multiple("course.screen", console=console, _plain=False):
+            screen.say(*parts, **options)
+        return self.output().splitlines()
+
+    def test_a_bullet_stands_out(self):
+        lines = self.lines("· one two three four five six seven", indent=4)
+        self.assertEqual(lines, ["    · one two three four five", "      six seven"])
+
+    def test_nothing_is_an_empty_line(self):
+        self.assertEqual(self.lines("", indent=4), [""])
+
+    def test_lines_hang_under_a_column(self):
+        lines = self.lines("01  Title  ", "a state that is longer", hang=11)
+        self.assertEqual(lines, ["01  Title  a state that is", "           longer"])
+
+
+if __name__ == "__main__":
+    unittest.main()
