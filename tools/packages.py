@@ -129,17 +129,16 @@ def cmake_package(name: str, *least: int) -> Found:
     return best
 
 
-CERTIFICATES = (
-    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch
-    "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
-    "/etc/ssl/ca-bundle.pem",  # openSUSE
-    "/etc/ssl/cert.pem",  # macOS, Alpine
-)
+# Where the systems keep one file with all certificates, and how they call it.
+BUNDLE_FOLDERS = ("/etc/ssl/certs", "/etc/ssl", "/etc/pki/tls/certs")
+BUNDLE_NAMES = ("ca-*.crt", "ca-*.pem", "cert.pem")
 
 
 def certificates() -> Found:
-    files = (os.environ.get("SSL_CERT_FILE"), *CERTIFICATES)
-    return Found("installed" if any(file and Path(file).is_file() for file in files) else None)
+    chosen = os.environ.get("SSL_CERT_FILE")
+    bundles = (path for folder in BUNDLE_FOLDERS for name in BUNDLE_NAMES for path in Path(folder).glob(name))
+    there = (chosen and Path(chosen).is_file()) or any(path.is_file() for path in bundles)
+    return Found("installed" if there else None)
 
 
 PINNED = "CMake downloads a pinned copy when it can"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <stdexcept>
 #include <vector>
 
 #include "online_softmax.h"
@@ -48,9 +47,8 @@ TEST_CASE("a row that is too short is named, and nothing is written", "[step2]")
     const Row x = {1, 2};
     Row y = fa::poisoned(3), y_short = fa::poisoned(1);
     const auto x_in_hbm = meter.buffer("x", x);
-    const auto y_in_hbm = meter.buffer("y", y);
+    const auto y_in_hbm = meter.buffer("y", y), y_short_in_hbm = meter.buffer("y_short", y_short);
     fa::check_rejects([&] { softmax(x_in_hbm, y_in_hbm, 3); }, "x has 2 elements");
-    const auto y_short_in_hbm = meter.buffer("y_short", y_short);
     fa::check_rejects([&] { softmax(x_in_hbm, y_short_in_hbm, 2); }, "y has 1 elements");
     fa::check_rejects([&] { softmax(x_in_hbm, y_in_hbm, -1); }, "N = -1");
     CHECK(meter.total() == fa::Traffic{});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "attention_forward.h"
@@ -49,6 +50,24 @@ inline void check_example(bool causal, const fa::Tiles& tiles) {
   const Run run(kExampleInputs, kExample, {.causal = causal, .scale = 1.0f}, tiles);
   fa::check_close("out", run.out, causal ? causal_out : out, {{"i", 3}, {"d", 2}}, kTight);
   fa::check_close("lse", run.lse.span(), causal ? causal_lse : lse, {{"i", 3}}, kTight);
+}
+
+// A call with operands for Nq = 2, Nk = 3, D = 2, but for the one called `small`, which lacks an element; and with
+// `capacity` bytes of SRAM. When it throws, nothing may have been read or written.
+inline void call_with_small(std::string_view small, const fa::Shape& shape, const fa::Tiles& tiles,
+                            fa::Index capacity) {
+  const auto values = [&](const char* name, fa::Index count) { return fa::poisoned(count - (small == name)); };
+  std::vector<float> q = values("q", 4), k = values("k", 6), v = values("v", 6);
+  std::vector<float> out = values("out", 4), lse = values("lse", 2);
+  fa::TrafficMeter meter;
+  fa::Scratch sram("SRAM", capacity);
+  try {
+    lesson::attention_forward(meter.buffer("q", q), meter.buffer("k", k), meter.buffer("v", v),
+                              meter.buffer("out", out), meter.buffer("lse", lse), shape, {}, tiles, sram);
+  } catch (...) {
+    CHECK(meter.total() == fa::Traffic{});
+    throw;
+  }
 }
 
 inline void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,

@@ -45,6 +45,25 @@ struct Run {
   }
 };
 
+// A call with operands for Nq = 2, Nk = 3, D = 2, but for the one called `small`, which lacks an element; and with
+// `capacity` bytes of SRAM. When it throws, nothing may have been read or written.
+inline void call_with_small(std::string_view small, const fa::Shape& shape, const fa::Tiles& tiles,
+                            fa::Index capacity) {
+  const auto values = [&](const char* name, fa::Index count) { return fa::poisoned(count - (small == name)); };
+  std::vector<float> q = values("q", 4), k = values("k", 6), v = values("v", 6);
+  std::vector<float> out = values("out", 4), m = values("m", 2), l = values("l", 2);
+  fa::TrafficMeter meter;
+  fa::Scratch sram("SRAM", capacity);
+  try {
+    lesson::attention_forward(meter.buffer("q", q), meter.buffer("k", k), meter.buffer("v", v),
+                              meter.buffer("out", out), meter.buffer("m", m), meter.buffer("l", l), shape, {}, tiles,
+                              sram);
+  } catch (...) {
+    CHECK(meter.total() == fa::Traffic{});
+    throw;
+  }
+}
+
 inline void check_against_oracle(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
                                  const fa::Tiles& tiles) {
   CAPTURE(shape, options, tiles);
