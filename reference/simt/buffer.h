@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fa/device_error.h"
+#include "fa/device_info.h"
 #include "fa/device_scratch.h"
 #include "fa/poison.h"
 #include "simt/hbm.h"
@@ -64,11 +65,16 @@ class DeviceBuffer {
     if (count < 0) {
       throw std::invalid_argument(name + ": count = " + std::to_string(count) + ": must be at least 0");
     }
+    const auto refuse = [&] {
+      throw DeviceError(name + ", " + std::to_string(count) + " elements of " + std::to_string(sizeof(T)) +
+                        " bytes, does not fit into the device's memory");
+    };
+    if (count > device().memory_bytes / Index{sizeof(T)}) refuse();
     try {
       memory_ = std::make_unique<T[]>(static_cast<std::size_t>(count));
       buffer_.reset(simt::attach(name, memory_.get(), count, Index{sizeof(T)}, written));
     } catch (const std::bad_alloc&) {
-      throw DeviceError(name + ": no memory left for " + std::to_string(count * Index{sizeof(T)}) + " bytes");
+      refuse();
     }
   }
   void require_part(const char* call, Index first, Index count) const {
