@@ -114,7 +114,9 @@ inline fa::Index peak_scratch(const fa::Shape& shape) {
   const fa::DeviceBuffer<float> q("q", inputs.q), k("k", inputs.k), v("v", inputs.v);
   fa::DeviceBuffer<float> out("out", fa::query_elements(shape));
   fa::DeviceScratch scratch;
+  const fa::Index before = fa::device_bytes_taken();
   lesson::attention_forward(q, k, v, out, shape, {}, scratch);
+  CHECK(fa::device_bytes_taken() - before == scratch.total_bytes());  // nothing beside it
   CHECK(scratch.bytes_in_use() == 0);
   return scratch.peak_bytes();
 }

@@ -82,7 +82,7 @@ inline void check_bytes_at_512(const fa::Options& options, const fa::Traffic& ex
   check_traffic("N = 512, D = 64, Br = Bc = 32", expected, meter.total());
 }
 
-// What m and l take, for one head of N queries and keys.
+// What m and l take, for one head of N queries and keys. The function itself must take nothing.
 inline fa::Index measured_scratch(fa::Index N) {
   const fa::Shape shape{.Nq = N, .Nk = N, .D = 3};
   const fa::Inputs inputs = fa::make_inputs(shape);
@@ -90,7 +90,9 @@ inline fa::Index measured_scratch(fa::Index N) {
   fa::DeviceBuffer<float> out("out", fa::query_elements(shape));
   fa::DeviceScratch scratch;
   fa::DeviceBuffer<float> m = scratch.allocate<float>("m", N), l = scratch.allocate<float>("l", N);
+  const fa::Index before = fa::device_bytes_taken();
   lesson::attention_forward(q, k, v, out, m, l, shape, {}, {.Br = 32, .Bc = 32});
+  check_bytes("HBM that attention_forward took", 0, fa::device_bytes_taken() - before);
   return scratch.peak_bytes();
 }
 
@@ -120,6 +122,8 @@ inline void check_64_bit_indices() {
   q.from_host(inputs.q, last), k.from_host(inputs.k, last), v.from_host(inputs.v, last);
   lesson::attention_forward(q, k, v, out, m, l, shape, {}, {.Br = 32, .Bc = 32});
   const fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, one, {});
+  fa::check_close("m of the last head", m.to_host(last / 128, 64), oracle.m, {{"i", 64}},
+                  fa::lse_tolerance(inputs.q, inputs.k, one, {}));
   fa::check_close("out of the last head", out.to_host(last, fa::query_elements(one)), oracle.out,
                   {{"i", 64}, {"d", 128}}, fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, one, {}));
 }

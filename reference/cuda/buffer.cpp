@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <stdexcept>
-#include <string_view>
 
 #include "cuda/check.h"
 #include "cuda/launch.h"
@@ -29,11 +27,7 @@ void keep_given_back_memory() {
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all), "cudaMemPoolSetAttribute");
 }
 
-// FA_POISON=off leaves new memory as it is, so that compute-sanitizer's initcheck sees who reads what nobody wrote.
-bool poison_is_off() {
-  const char* const value = std::getenv("FA_POISON");
-  return value != nullptr && std::string_view(value) == "off";
-}
+Index bytes_taken = 0;  // ever, by all buffers
 
 }  // namespace
 
@@ -52,10 +46,12 @@ DeviceMemory::DeviceMemory(const std::string& name, Index count, Index element_b
   const cudaError_t error = cudaMallocAsync(&data_, static_cast<std::size_t>(bytes()), default_stream);
   if (error == cudaErrorMemoryAllocation) throw DeviceError(what + ": " + text_of(error));
   check(error, "cudaMallocAsync of " + name);
+  bytes_taken += bytes();
 }
 
 DeviceMemory::~DeviceMemory() {
-  if (data_ != nullptr) cudaFreeAsync(data_, default_stream);  // an error here was reported by what caused it
+  // An error here was reported by what caused it; it must not be left for the next launch to be blamed.
+  if (data_ != nullptr && cudaFreeAsync(data_, default_stream) != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
 
 void DeviceMemory::swap(DeviceMemory& other) noexcept {
@@ -65,7 +61,7 @@ void DeviceMemory::swap(DeviceMemory& other) noexcept {
 }
 
 void DeviceMemory::fill(const void* element) {
-  if (count_ == 0 || !synchronous_launches() || poison_is_off()) return;
+  if (count_ == 0 || !synchronous_launches()) return;
   check(cudaMemcpy(data_, element, static_cast<std::size_t>(element_bytes_), cudaMemcpyHostToDevice), "cudaMemcpy");
   char* const first = static_cast<char*>(data_);
   for (Index filled = 1; filled < count_; filled *= 2) {  // what is filled is copied behind itself
@@ -98,3 +94,5 @@ void DeviceMemory::copy_to_host(const std::string& name, void* values, Index fir
 }
 
 }  // namespace fa::detail
+
+fa::Index fa::device_bytes_taken() { return detail::bytes_taken; }

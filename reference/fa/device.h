@@ -30,6 +30,7 @@
 //     worlds. launch waits for the kernel, and what went wrong in it is an fa::DeviceError of this launch.
 //   fa::shared_bytes<float>(count)                   what an array of dynamic shared memory takes: a multiple of 16
 //   fa::device()                                     name, SMs, shared memory, L2, HBM; .emulated
+//   fa::device_bytes_taken()                         what all buffers ever took: did a launcher allocate?
 //   fa::device_available(&reason)                    false in a CUDA build on a machine without a GPU
 //   fa::DeviceTimer timer; timer.start(); ...        CUDA events                        a clock of the CPU
 //     timer.stop()                                   seconds; waits for the device

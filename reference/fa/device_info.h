@@ -25,6 +25,9 @@ struct DeviceInfo {
 // The device that launches go to. Throws DeviceError when there is none.
 const DeviceInfo& device();
 
+// Bytes that all DeviceBuffers of this program ever took, given back or not: between two calls, what a function took.
+Index device_bytes_taken();
+
 // Whether there is a device, without throwing. If not, `reason` receives why.
 bool device_available(std::string* reason = nullptr);
 

@@ -54,7 +54,8 @@ class hbm {
     const Element& operator*=(Value value) const { return *this = Value(*this) * value; }
     const Element& operator/=(Value value) const { return *this = Value(*this) / value; }
     hbm operator&() const { return pointer_ + index_; }
-    Element(const Element&) = default;
+    // Written out, so that printf("%f", p[i]) does not compile: it would print anything but the number.
+    Element(const Element& other) : pointer_(other.pointer_), index_(other.index_) {}
 
    private:
     friend class hbm;

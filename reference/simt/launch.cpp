@@ -84,7 +84,8 @@ Block& block_of_this_thread() {
   return block;
 }
 
-// What a launch has come to. Blocks are dealt out in order, so the first that fails is the same at each run.
+// What a launch has come to. Blocks are dealt out in order, so the first that fails is the same at each run, unless
+// blocks race with each other.
 class Progress {
  public:
   explicit Progress(Index blocks) : end_(blocks) {}
@@ -145,19 +146,22 @@ void launch(const std::string& name, const LaunchShape& shape, void (*run)(const
   std::map<std::uint32_t, Counter::Entry> entries;  // by slot, so that their order is the same at each run
   const int count = static_cast<int>(std::min<Index>(blocks, kernel.settings.workers));
   workers.run(count, [&](int) {
-    Block& block = block_of_this_thread();
-    block.begin_launch(kernel);
-    for (Index index = 0; progress.next(index);) {
-      try {
-        block.run(index);
-      } catch (...) {
-        progress.fail(index, std::current_exception());
-      }
+    Index index = 0;
+    try {
+      Block& block = block_of_this_thread();
+      block.begin_launch(kernel);
+      while (progress.next(index)) block.run(index);
+    } catch (...) {
+      progress.fail(index, std::current_exception());
     }
-    const std::scoped_lock adding(counted);
-    for (const Counter::Entry& entry : block.counter().entries()) {
-      Counter::Entry& sum = entries.try_emplace(entry.buffer->slot, Counter::Entry{entry.buffer, {}}).first->second;
-      sum.count = sum.count + entry.count;
+    try {
+      const std::scoped_lock adding(counted);
+      for (const Counter::Entry& entry : block_of_this_thread().counter().entries()) {
+        Counter::Entry& sum = entries.try_emplace(entry.buffer->slot, Counter::Entry{entry.buffer, {}}).first->second;
+        sum.count = sum.count + entry.count;
+      }
+    } catch (...) {  // no memory left
+      progress.fail(0, std::current_exception());
     }
   });
   publish(record_of(name, entries));

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "fa/device_info.h"
 #include "simt/settings.h"
 
 namespace fa::simt {
@@ -16,6 +17,7 @@ struct Registry {
   std::mutex mutex;
   std::deque<HbmBuffer> buffers;  // a deque: pointers to its elements stay valid
   std::deque<HbmBuffer*> freed;
+  Index bytes_taken = 0;  // ever
 };
 
 Registry& registry() {
@@ -36,6 +38,7 @@ HbmBuffer* attach(std::string name, void* data, Index elements, Index element_by
     buffer = &all.buffers.emplace_back();
     buffer->slot = static_cast<std::uint32_t>(all.buffers.size() - 1);
   }
+  all.bytes_taken += elements * element_bytes;
   buffer->name = std::move(name);
   buffer->data = data;
   buffer->elements = elements;
@@ -69,3 +72,9 @@ std::size_t hbm_slots() {
 }
 
 }  // namespace fa::simt
+
+fa::Index fa::device_bytes_taken() {
+  simt::Registry& all = simt::registry();
+  const std::scoped_lock lock(all.mutex);
+  return all.bytes_taken;
+}

@@ -32,7 +32,8 @@ template <class T>
 class SharedElement {
  public:
   explicit SharedElement(const SharedAddress<T>& address) : address_(address) {}
-  SharedElement(const SharedElement&) = default;
+  // Written out, so that printf("%f", tile[i]) does not compile: it would print anything but the number.
+  SharedElement(const SharedElement& other) : address_(other.address_) {}
 
   operator T() const {
     address_.check(simt::Access::read);

@@ -45,7 +45,8 @@ std::string text_of_mask(const Thread& thread);       // of that operation: "0x0
 
 template <class T>
 T shuffle(WarpOperation operation, unsigned mask, T value, unsigned argument, int width, const Place& place) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t),
+                "a shuffle takes a number: of an element of memory, write float(tile[i])");
   Arrival arrival{.operation = operation, .mask = mask, .argument = argument, .width = unsigned(width)};
   std::memcpy(&arrival.value, &value, sizeof(T));
   const std::uint64_t result = meet(arrival, place);

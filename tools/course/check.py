@@ -57,6 +57,8 @@ def check(
         return NOT_RIGHT
     if on_gpu:
         _say_next_on_gpu(lesson, state, word)
+    elif settings := sorted(name for name in os.environ if name.startswith("FA_SIMT_")):
+        screen.note(f"{', '.join(settings)} changed how the emulator ran, so this verdict is not remembered.")
     else:
         progress.remember(state, lesson, before, word, steps, step)
         _say_next(lesson, state, word)
