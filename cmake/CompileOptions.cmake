@@ -3,28 +3,52 @@
 include(CheckCXXCompilerFlag)
 
 add_library(fa_compile_options INTERFACE)
-target_compile_options(fa_compile_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 
-# NaN and infinities are inputs like others, so nothing of -ffast-math that assumes them away. These two only give up
+# NaN and infinities are inputs like others, so nothing of -ffast-math that assumes them away. The last two only give up
 # errno and floating-point traps, which nobody looks at, and let loops with a condition be vectorized.
-target_compile_options(fa_compile_options INTERFACE -fno-math-errno -fno-trapping-math)
+set(options -Wall -Wextra -Wpedantic -Wshadow -Wconversion -fno-math-errno -fno-trapping-math)
 
 if(FA_NATIVE)
   check_cxx_compiler_flag(-march=native FA_HAS_MARCH_NATIVE)
   if(FA_HAS_MARCH_NATIVE)
-    target_compile_options(fa_compile_options INTERFACE -march=native)
+    list(APPEND options -march=native)
   endif()
 endif()
 
 if(FA_SANITIZE)
-  target_compile_options(fa_compile_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
-                                                      -fno-omit-frame-pointer)
+  list(APPEND options -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(fa_compile_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+target_compile_options(fa_compile_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${options}>")
+
+# nvcc hands what stands after -Xcompiler to the host compiler. Not -Wpedantic and -Wconversion, which the code that nvcc
+# generates does not bear, nor -march=native: nvcc reads the host's headers too, and not all that they hold for the newest
+# processors. -lineinfo: ncu and compute-sanitizer name lines of the source.
+if(FA_CUDA)
+  target_compile_options(fa_compile_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xcompiler=-Wall,-Wextra,-Wshadow>")
 endif()
 
 # Warnings are errors in the course's own code; never in what a student is writing.
 add_library(fa_strict_options INTERFACE)
 target_link_libraries(fa_strict_options INTERFACE fa_compile_options)
 if(FA_WERROR)
-  target_compile_options(fa_strict_options INTERFACE -Werror)
+  target_compile_options(fa_strict_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>")
 endif()
+
+# A stub does not use its arguments yet.
+add_library(fa_stub_options INTERFACE)
+target_link_libraries(fa_stub_options INTERFACE fa_compile_options)
+target_compile_options(fa_stub_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused> "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-unused;-diag-suppress=177,550>")
+
+# Without FA_CUDA a .cu file is C++. (CMake adds the -x c++ that compilers need to believe it.)
+function(fa_compile_cu_as_cpp)
+  set(sources ${ARGN})
+  list(FILTER sources INCLUDE REGEX "\\.cu$")
+  if(sources AND NOT FA_CUDA)
+    set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
+  endif()
+endfunction()

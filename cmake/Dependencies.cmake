@@ -1,7 +1,8 @@
-# What the course is built on. Each is looked for on the system first; a pinned download is the fallback.
+# What the course is built on. Each is looked for on the system first; for the first two a pinned download is the fallback.
 #
 #   Catch2            3.4 or newer    the tests
 #   Google Benchmark  1.7 or newer    the benchmarks
+#   Boost.Context     1.74 or newer   the emulator, so not in a build with FA_CUDA
 
 include(FetchContent)
 
@@ -35,3 +36,13 @@ if(benchmark_SOURCE_DIR)
   set_target_properties(benchmark PROPERTIES SYSTEM ON)
 endif()
 include(Catch)
+
+if(NOT FA_CUDA)
+  find_package(Threads REQUIRED)
+  find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
+  if(NOT TARGET Boost::context)
+    message(FATAL_ERROR
+      "Boost.Context 1.74 or newer was not found; the CUDA lessons need it to run on the CPU. Install the package "
+      "libboost-context-dev (Debian, Ubuntu), boost-devel (Fedora) or boost (Arch, Homebrew).")
+  endif()
+endif()

@@ -4,6 +4,8 @@
 #   test_exercise_NN        the same object code of the tests, linked with the exercise; built on request only
 #   bench_NN                the benchmarks, linked with the solution
 #   bench_exercise_NN       the same with the exercise; built on request only
+#   profile_NN              where the lesson has a profile.cpp: one run of the solution, to be watched by a profiler
+#   profile_exercise_NN     the same with the exercise; built on request only
 #   test_mistake_NN_<name>  the tests, linked with the solution after one cataloged mistake (FA_MISTAKES=ON)
 #
 #   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
@@ -11,82 +13,116 @@
 # COMPARES: the numbers of earlier lessons whose solutions the benchmark runs too, each in its own namespace.
 #
 # A broken exercise is built by nobody who did not ask for it, so it never blocks another lesson.
+#
+# The solution is a .cpp or a .cu file. A .cu file is compiled by nvcc with FA_CUDA, else as C++, and links fa_device.
 
 function(fa_add_lesson lesson)
   string(SUBSTRING ${lesson} 0 2 number)
   set(given ${PROJECT_SOURCE_DIR}/lessons/${lesson})
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMPARES")
-  file(GLOB solution CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/solutions/${lesson}/*.cpp)
-  list(LENGTH solution solutions)
-  if(NOT solutions EQUAL 1)
-    message(FATAL_ERROR "solutions/${lesson} holds ${solutions} .cpp files: must be 1")
+  set(solutions ${PROJECT_SOURCE_DIR}/solutions/${lesson})
+  file(GLOB solution CONFIGURE_DEPENDS ${solutions}/*.cpp ${solutions}/*.cu)
+  list(LENGTH solution count)
+  if(NOT count EQUAL 1)
+    message(FATAL_ERROR "solutions/${lesson} holds ${count} .cpp and .cu files: must be 1")
   endif()
   cmake_path(GET solution FILENAME file)
 
   # Code of the lesson that is given and that both implementations need.
   file(GLOB given_sources CONFIGURE_DEPENDS ${given}/*.cpp)
-  list(REMOVE_ITEM given_sources ${given}/test.cpp ${given}/bench.cpp)
-
-  add_library(tests_${number} OBJECT ${given}/test.cpp ${given_sources})
-  target_include_directories(tests_${number} PRIVATE ${given})
-  target_link_libraries(tests_${number} PRIVATE fa_reference Catch2::Catch2 fa_strict_options)
+  list(FILTER given_sources EXCLUDE REGEX "/(test|bench|profile)\\.cpp$")
 
   fa_add_implementation(solution_${number} ${lesson} ${solution} fa_strict_options)
-  fa_add_test_binary(test_solution_${number} ${number} solution_${number} "solution solutions/${lesson}/${file}")
-  catch_discover_tests(test_solution_${number} TEST_PREFIX "${number}/solution/")
-
   fa_add_implementation(solution_${number}_renamed ${lesson} ${solution} fa_strict_options)
   target_compile_definitions(solution_${number}_renamed PRIVATE lesson=lesson_${number})
   set_target_properties(solution_${number}_renamed PROPERTIES EXCLUDE_FROM_ALL ON)
 
   file(GLOB exercise CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/exercises/${lesson}/${file})
   if(NOT exercise) # moved away: an error of this lesson's targets, not of the configuration
-    set(exercise ${PROJECT_BINARY_DIR}/missing_exercise_${number}.cpp)
+    set(exercise ${PROJECT_BINARY_DIR}/missing_exercise_${number}/${file})
     file(CONFIGURE OUTPUT ${exercise} CONTENT
          "#error exercises/${lesson}/${file} is missing: ./course reset ${number} brings the stub back\n")
   endif()
-  fa_add_implementation(exercise_${number} ${lesson} ${exercise} fa_compile_options)
-  target_compile_options(exercise_${number} PRIVATE -Wno-unused)  # a stub does not use its arguments yet
+  fa_add_implementation(exercise_${number} ${lesson} ${exercise} fa_stub_options)
+  set_target_properties(exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+
+  add_library(tests_${number} OBJECT ${given}/test.cpp ${given_sources})
+  target_include_directories(tests_${number} PRIVATE ${given})
+  target_link_libraries(tests_${number} PRIVATE fa_reference Catch2::Catch2 fa_strict_options)
+  if(file MATCHES "\\.cu$")
+    target_link_libraries(tests_${number} PRIVATE fa_device)
+  endif()
+  fa_add_test_binary(test_solution_${number} ${number} solution_${number} "solution solutions/${lesson}/${file}")
   fa_add_test_binary(test_exercise_${number} ${number} exercise_${number} "exercise exercises/${lesson}/${file}")
-  set_target_properties(exercise_${number} test_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+  set_target_properties(test_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+  catch_discover_tests(test_solution_${number} TEST_PREFIX "${number}/solution/" PROPERTIES SKIP_RETURN_CODE 4)
 
-  fa_add_benchmark(bench_${number} ${lesson} solution_${number})
-  fa_add_benchmark(bench_exercise_${number} ${lesson} exercise_${number})
+  fa_add_benchmark(bench_${number} solution_${number} ${given}/bench.cpp ${given_sources})
+  fa_add_benchmark(bench_exercise_${number} exercise_${number} ${given}/bench.cpp ${given_sources})
   set_target_properties(bench_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
-
   foreach(other IN LISTS arg_COMPARES)
-    foreach(target bench_${number} bench_exercise_${number})
-      target_sources(${target} PRIVATE $<TARGET_OBJECTS:solution_${other}_renamed>)
-    endforeach()
+    fa_link_renamed(bench_${number} ${other})
+    fa_link_renamed(bench_exercise_${number} ${other})
   endforeach()
 
+  if(EXISTS ${given}/profile.cpp)
+    fa_add_profile(profile_${number} solution_${number} ${given}/profile.cpp ${given_sources})
+    fa_add_profile(profile_exercise_${number} exercise_${number} ${given}/profile.cpp ${given_sources})
+    set_target_properties(profile_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+
   if(FA_MISTAKES)
-    fa_add_mistakes(${number} ${lesson})
+    fa_add_mistakes(${number} ${lesson} ${file})
   endif()
 endfunction()
 
 # One source file, compiled against the lesson's contract.
 function(fa_add_implementation target lesson source options)
+  fa_compile_cu_as_cpp(${source})
   add_library(${target} OBJECT ${source})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/lessons/${lesson})
   target_link_libraries(${target} PUBLIC fa_reference PRIVATE ${options})
+  if(source MATCHES "\\.cu$")
+    target_link_libraries(${target} PUBLIC fa_device)
+    set_target_properties(${target} PROPERTIES FA_ON_DEVICE ON)
+  endif()
 endfunction()
 
 function(fa_add_test_binary target number implementation description)
   add_executable(${target} ${PROJECT_SOURCE_DIR}/reference/fa/implementation.cpp $<TARGET_OBJECTS:tests_${number}>)
   target_compile_definitions(${target} PRIVATE "FA_IMPLEMENTATION=\"${description}\"")
   target_link_libraries(${target} PRIVATE ${implementation} fa_testing)
+  get_target_property(on_device ${implementation} FA_ON_DEVICE)
+  if(on_device)
+    target_link_libraries(${target} PRIVATE fa_device_testing)
+  endif()
 endfunction()
 
-function(fa_add_benchmark target lesson implementation)
-  file(GLOB given_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/${lesson}/*.cpp)
-  list(FILTER given_sources EXCLUDE REGEX "/test\\.cpp$")
-  add_executable(${target} ${given_sources})
+function(fa_add_benchmark target implementation)
+  add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${implementation} fa_benchmark fa_strict_options)
+  get_target_property(on_device ${implementation} FA_ON_DEVICE)
+  if(on_device AND TARGET fa_cublas)
+    target_link_libraries(${target} PRIVATE fa_cublas)
+  endif()
+endfunction()
+
+function(fa_add_profile target implementation)
+  add_executable(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE ${implementation} fa_strict_options)
+endfunction()
+
+# Links the solution of the lesson with this number, in its own namespace, without its contract on the include path.
+function(fa_link_renamed target number)
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:solution_${number}_renamed>)
+  get_target_property(on_device solution_${number}_renamed FA_ON_DEVICE)
+  if(on_device)
+    target_link_libraries(${target} PRIVATE fa_device)
+  endif()
 endfunction()
 
 # tools/checks/mistakes.py writes a copy of the solution with each mistake into the build folder and prints their names.
-function(fa_add_mistakes number lesson)
+function(fa_add_mistakes number lesson file)
   find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
   set(folder ${PROJECT_BINARY_DIR}/mistakes/${lesson})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/${lesson}/lesson.toml
@@ -100,8 +136,7 @@ function(fa_add_mistakes number lesson)
   string(REPLACE "\n" ";" names "${names}")
   foreach(name IN LISTS names)
     set(suffix ${number}_${name})
-    file(GLOB source ${folder}/${name}/*.cpp)
-    fa_add_implementation(mistake_${suffix} ${lesson} ${source} fa_compile_options)
+    fa_add_implementation(mistake_${suffix} ${lesson} ${folder}/${name}/${file} fa_compile_options)
     target_compile_options(mistake_${suffix} PRIVATE -w)
     fa_add_test_binary(test_mistake_${suffix} ${number} mistake_${suffix} "mistake ${name}")
     set_target_properties(mistake_${suffix} test_mistake_${suffix} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -7,6 +7,7 @@ from pathlib import Path
 from data import PlotError, Table, benchmark, bytes_by_formula, counts, forward_formulas, table
 
 ALGORITHMS = {"standard": "standard", "V1": "v1", "V2": "v2"}  # the name in figures, and in bench_04
+KERNELS = {"standard": "standard", "V1": "v1"}  # of lessons 05 and 06: the name in figures, and in bench_06
 BOUNDS = (*ALGORITHMS, "least possible")
 HOPPER_SRAM = 227 * 1024  # bytes that a thread block may use; bench_04 uses the same
 ONE_HEAD = "one head, D = 64, float"
@@ -81,6 +82,34 @@ def lesson_04(build: Path) -> dict[str, dict]:
         "04_roofline": {
             "measured": "demo_traffic: FLOP and bytes by formula; one head, N = 4096, 2 bytes an element; tiles for 227 KiB of SRAM",
             **{f"D = {D}": flop_and_bytes(build, D) for D in (64, 128)},
+        },
+    }
+
+
+def lesson_05(build: Path) -> dict[str, dict]:
+    rows = counts(build, "05")
+    return {
+        "05_memory": {
+            "measured": f"bench_05: peak of fa::DeviceScratch; {ONE_HEAD}",
+            "standard": table(rows, "standard", "N", "scratch_bytes"),
+        }
+    }
+
+
+def lesson_06(build: Path) -> dict[str, dict]:
+    rows = counts(build, "06")
+    by_formula = ("formula_read_bytes", "formula_written_bytes")
+    return {
+        "06_memory": {
+            "measured": f"bench_06: peaks of fa::DeviceScratch; {ONE_HEAD}",
+            **{name: table(rows, bench, "N", "scratch_bytes") for name, bench in KERNELS.items()},
+        },
+        "06_traffic": {
+            "measured": f"bench_06: bytes through fa::hbm, counted by the emulator, and formulas; {ONE_HEAD}; Br = Bc = 32",
+            "counted": {
+                name: traffic(table(rows, bench, "N", "read_bytes", "written_bytes")) for name, bench in KERNELS.items()
+            },
+            "formula": {name: traffic(table(rows, bench, "N", *by_formula)) for name, bench in KERNELS.items()},
         },
     }
 
@@ -160,5 +189,5 @@ def compiler(build: Path) -> str:
     raise PlotError(f"{build} does not say with which compiler it was built")
 
 
-RECORD = {"01": lesson_01, "02": lesson_02, "03": lesson_03, "04": lesson_04}
+RECORD = {"01": lesson_01, "02": lesson_02, "03": lesson_03, "04": lesson_04, "05": lesson_05, "06": lesson_06}
 RECORD_TIMES = {"03": times_03}

@@ -17,6 +17,13 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "data"
 
+# How what a GPU measured is recorded, by the start of the file's name; all else is counted on any machine.
+RECORDED_ON_A_GPU = {
+    "roofs": "measure_roofs.py, on a GPU",
+    "h200_forward": "record_gpu.py, on a GPU",
+    "h200_profile": "record_profile.py, from what ./course profile recorded on a GPU",
+}
+
 Table = dict[str, list[int]]
 
 
@@ -125,7 +132,8 @@ def load(name: str, folder: Path = FOLDER) -> dict:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"it is not JSON: {error}"
-        raise PlotError(f"cannot read {path}: {reason}. To record it: python plots/make.py --record") from error
+        how = next((how for start, how in RECORDED_ON_A_GPU.items() if name.startswith(start)), "make.py --record")
+        raise PlotError(f"cannot read {path}: {reason}. To record it: python plots/{how}") from error
 
 
 def differences(recorded: object, counted: object, where: str, rows: list[str] | None = None) -> Iterator[str]:

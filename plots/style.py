@@ -12,8 +12,15 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 # Of Okabe and Ito's palette and, for SRAM, of Tol's: color-blind readers can tell them apart. A color means one
 # algorithm in all figures, and so does a marker, for prints in black and white.
-COLORS = {"standard": "#D55E00", "V1": "#0072B2", "V2": "#009E73", "SRAM": "#AA4499", "least possible": "#555555"}
-MARKERS = {"standard": "o", "V1": "s", "V2": "^", "SRAM": "D"}
+COLORS = {
+    "standard": "#D55E00",
+    "V1": "#0072B2",
+    "V2": "#009E73",
+    "SRAM": "#AA4499",
+    "least possible": "#555555",
+    "cuBLAS": "#222222",
+}
+MARKERS = {"standard": "o", "V1": "s", "V2": "^", "SRAM": "D", "cuBLAS": "P"}
 INK, GRAY, PALE = "#222222", "#666666", "#E3E3E3"
 
 SETTINGS = {

@@ -142,7 +142,6 @@ def certificates() -> Found:
 
 
 PINNED = "CMake downloads a pinned copy when it can"
-NO_CUDA = "CUDA lessons cannot run on the CPU"
 
 
 def cmake(name: str, *least: int) -> Callable[[], Found]:
@@ -155,7 +154,7 @@ NEEDS = (
     Need("Ninja", "1.10 or newer", lambda: tool(("ninja", "ninja-build", "samu"), 1, 10), "ninja-build"),
     Need("Catch2", "3.4 or newer", cmake("Catch2", 3, 4), "catch2", PINNED),
     Need("Google Benchmark", "1.7 or newer", cmake("benchmark", 1, 7), "libbenchmark-dev", PINNED),
-    Need("Boost.Context", "1.74 or newer", cmake("boost_context", 1, 74), "libboost-context-dev", NO_CUDA),
+    Need("Boost.Context", "1.74 or newer", cmake("boost_context", 1, 74), "libboost-context-dev"),
     Need("git", "any version", lambda: tool(("git",)), "git", "an exercise cannot be reset"),
     Need("certificates", "those of the system", certificates, "ca-certificates", "no download over HTTPS works"),
 )

@@ -18,21 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "fa/byte_counts.h"
 #include "fa/shape.h"
 
 namespace fa {
-
-// Bytes that went through HBM. A sum of traffics is a traffic.
-struct Traffic {
-  Index read_bytes = 0;
-  Index written_bytes = 0;
-
-  Index total() const { return read_bytes + written_bytes; }
-  friend Traffic operator+(Traffic a, Traffic b) {
-    return {a.read_bytes + b.read_bytes, a.written_bytes + b.written_bytes};
-  }
-  friend bool operator==(const Traffic&, const Traffic&) = default;
-};
 
 namespace detail {
 

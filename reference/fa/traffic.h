@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "fa/hbm.h"
+#include "fa/byte_counts.h"
 #include "fa/shape.h"
 
 namespace fa {

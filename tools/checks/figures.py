@@ -41,8 +41,14 @@ def quoted_roofs() -> Result:
     return Result("lesson 04 quotes the measured roofs", not missing, "not in the text: " + "; ".join(missing))
 
 
+def readme_table() -> Result:
+    ran = call(sys.executable, "plots/readme_table.py", "--check")
+    return Result("the README's table of times is the recorded one", ran.returncode == 0, tail(ran.stdout))
+
+
 def run() -> Iterator[Result]:
     yield quoted_roofs()
+    yield readme_table()
     built = build("cpu", *(f"bench_{lesson.number}" for lesson in lessons()), "demo_traffic")
     yield built
     if built.ok:

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from checks.common import ROOT, Result, call, tail
 
-SOURCES = ("reference", "lessons", "exercises", "solutions", "tools/demo")
+FOLDERS = ("reference", "lessons", "exercises", "solutions", "tools/demo")
+ENDINGS = (".h", ".cpp", ".cu", ".cuh")
 
 
 def run() -> Iterator[Result]:
-    files = sorted(
-        file for folder in SOURCES for pattern in ("*.h", "*.cpp", "*.cu") for file in (ROOT / folder).rglob(pattern)
-    )
+    files = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.*") if file.suffix in ENDINGS)
     ran = call("clang-format", "--dry-run", "--Werror", *files)
     yield Result(f"clang-format of {len(files)} files", ran.returncode == 0 and bool(files), tail(ran.stdout))
     for command in (["check"], ["format", "--check"]):

@@ -18,7 +18,8 @@ from pathlib import Path
 from checks.common import ROOT, Result
 
 DIRECTIVE = re.compile(r"^<!-- (snippet|diff|output): (\S+)(?: (\S.*))? -->$")
-LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cpp", ".py": "python", ".sh": "sh", ".cmake": "cmake", ".toml": "toml"}
+CPP = dict.fromkeys((".h", ".cpp", ".cu", ".cuh"), "cpp")
+LANGUAGES = {**CPP, ".py": "python", ".sh": "sh", ".cmake": "cmake", ".toml": "toml"}
 
 
 def snippet(reference: str) -> list[str]:

@@ -4,30 +4,38 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import compiler, report, screen
+from . import compiler, gpu, report, screen
 from .build import Build
 from .errors import NOT_RIGHT, InternalError
 from .lessons import Lesson
 
 
-def bench(lesson: Lesson, exercise: bool, arguments: list[str]) -> int:
-    build = Build(lesson.root)
+def bench(lesson: Lesson, exercise: bool, arguments: list[str], on_gpu: bool = False) -> int:
+    build = gpu.build_to_run(lesson, "bench") if on_gpu else Build(lesson.root)
+    program = build_program(build, "bench", lesson, exercise)
+    if program is None:
+        return NOT_RIGHT
+    code = _measure(program, arguments, lesson.root)
+    if exercise and code != 0:
+        screen.note(f"it ended with exit code {code}. Is your file right? ./course check {lesson.number}")
+    return code
+
+
+def build_program(build: Build, kind: str, lesson: Lesson, exercise: bool) -> Path | None:
+    """The path of bench_NN or the like; None if the exercise does not compile, which it then has said."""
     if not exercise:
-        return _measure(build.program(f"bench_{lesson.number}"), arguments, lesson.root)
+        return build.program(f"{kind}_{lesson.number}")
     lesson.read_exercise()  # if it is missing, that is said here, and not as a failure of the build
-    target = f"bench_exercise_{lesson.number}"
+    target = f"{kind}_exercise_{lesson.number}"
     with build.locked():
         built = build.target(target)
     if built.ok:
-        code = _measure(build.binary(target), arguments, lesson.root)
-        if code != 0:
-            screen.note(f"it ended with exit code {code}. Is your file right? ./course check {lesson.number}")
-        return code
+        return build.binary(target)
     error = compiler.diagnose(built.output, lesson.root, lesson.exercise)
     if error is None:
         build.fail(target, built)
     report.does_not_compile(lesson, error)
-    return NOT_RIGHT
+    return None
 
 
 def _measure(program: Path, arguments: list[str], root: Path) -> int:

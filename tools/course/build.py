@@ -33,9 +33,10 @@ class Built:
 
 
 class Build:
-    def __init__(self, root: Path = ROOT, preset: str = "cpu"):
+    def __init__(self, root: Path = ROOT, preset: str = "cpu", variables: tuple[str, ...] = ()):
         self.root = root
         self.preset = preset
+        self.variables = variables  # -DNAME=VALUE, for a folder that is configured anew
         self.folder = root / "build" / preset
         self.logs = root / ".course" / "logs"
         self.log = self.logs / "build.log"
@@ -103,9 +104,9 @@ class Build:
         made_in = entries.get("CMAKE_CACHEFILE_DIR", str(self.folder))
         if Path(source).resolve() != self.root.resolve() or Path(made_in).resolve() != self.folder.resolve():
             return f"was made for {source}"
-        compiler_path = entries.get("CMAKE_CXX_COMPILER", "")
-        if compiler_path.startswith("/") and not Path(compiler_path).exists():
-            return f"was made with {compiler_path}, which is gone"
+        for compiler_path in (entries.get(f"CMAKE_{language}_COMPILER", "") for language in ("CXX", "CUDA")):
+            if compiler_path.startswith("/") and not Path(compiler_path).exists():
+                return f"was made with {compiler_path}, which is gone"
         return ""
 
     def _check_writable(self) -> None:
@@ -120,7 +121,7 @@ class Build:
     def _cmake(self, *flags: str, may_fail: bool = False) -> bool:
         log = self.logs / "configure.log"
         with screen.progress(f"configuring build/{self.preset}"):
-            code, output = process.stream(["cmake", "--preset", self.preset, *flags], self.root, log)
+            code, output = process.stream(["cmake", "--preset", self.preset, *self.variables, *flags], self.root, log)
         if code != 0 and not may_fail:
             self._blame_machine(output, log)
             self._blame_cmake(output, log)

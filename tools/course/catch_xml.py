@@ -20,6 +20,11 @@ class Failure:
     def not_started(self) -> bool:
         return self.message.startswith(NOT_STARTED)
 
+    @property
+    def by_emulator(self) -> bool:
+        """A kernel did what it must not, and was stopped: a KernelFault tells in which block."""
+        return self.thrown and re.search(r"^\s+in \S+, block \(", self.message, re.MULTILINE) is not None
+
 
 @dataclass
 class Property:
@@ -110,7 +115,7 @@ def _failure(element: Element, infos: list[str]) -> Failure:
     if element.tag == "Expression":
         message = _expression(element, None if exception is None else _text(exception))
     elif element.tag == "Exception" and not message.startswith(NOT_STARTED):
-        message = f"an exception was thrown: {message}"
+        message = _introduced("an exception was thrown:", message)
     return Failure(
         message,
         element.get("filename", ""),
@@ -127,7 +132,9 @@ def _expression(element: Element, thrown: str | None) -> str:
     kind = element.get("type", "CHECK")
     if thrown is not None:
         return (
-            thrown if thrown.startswith(NOT_STARTED) else f"{kind}( {original} ): this exception was thrown: {thrown}"
+            thrown
+            if thrown.startswith(NOT_STARTED)
+            else _introduced(f"{kind}( {original} ): this exception was thrown:", thrown)
         )
     if "THROWS" in kind and expanded == original:
         return f"{kind}( {original} ): no exception was thrown"
@@ -140,6 +147,11 @@ def _expression(element: Element, thrown: str | None) -> str:
             return got
         return f'{kind}( {original} ): expected a message that {expected}, got "{got}"'
     return f"{kind}( {original} )" + (f": got {expanded}" if expanded != original else " is false")
+
+
+def _introduced(words: str, message: str) -> str:
+    """A message of several lines keeps its shape."""
+    return f"{words}\n{message}" if "\n" in message else f"{words} {message}"
 
 
 def _close(current: Property, element: Element) -> None:

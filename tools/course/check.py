@@ -3,7 +3,7 @@
 import os
 import time
 
-from . import catch_xml, compiler, lessons, process, progress, report, screen, verdict
+from . import catch_xml, compiler, gpu, lessons, process, progress, report, screen, verdict
 from .build import Build
 from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
 from .lessons import Lesson
@@ -13,22 +13,30 @@ LIMIT = 60.0
 
 
 def check(
-    lesson: Lesson, step: int | None = None, verbose: bool = False, limit: float = LIMIT, sanitize: bool = False
+    lesson: Lesson,
+    step: int | None = None,
+    verbose: bool = False,
+    limit: float = LIMIT,
+    sanitize: bool = False,
+    on_gpu: bool = False,
 ) -> int:
     if step is not None and not 1 <= step <= len(lesson.steps):
         raise UsageError(f"--step {step}: lesson {lesson.number} has the steps 1 to {len(lesson.steps)}.")
     if not limit > 0:
         raise UsageError(f"--limit {limit:g}: must be a number of seconds above 0.")
+    if sanitize and on_gpu:
+        raise UsageError("--sanitize is for code that runs on the CPU: leave out --gpu.")
     started = time.monotonic()
     before = lesson.fingerprint()
     state = State(lesson.root)
-    build = Build(lesson.root, "sanitize" if sanitize else "cpu")
+    build = gpu.build_to_run(lesson, "check") if on_gpu else Build(lesson.root, "sanitize" if sanitize else "cpu")
     target = f"test_exercise_{lesson.number}"
     report.heading(lesson)
-    if sanitize and not (build.folder / "build.ninja").exists():
-        screen.note("the first build with the sanitizers takes about half a minute.")
+    if build.preset != "cpu" and not (build.folder / "build.ninja").exists():
+        screen.note(f"the first build in build/{build.preset} takes longer than those that follow.")
     with build.locked():
-        _mind_old_timestamp(lesson, build.binary(target), state.record(lesson).get("built") != before)
+        if state.record(lesson).get("built") != before:
+            _mind_old_timestamp(lesson, target)
         built = build.target(target, what=f"building lesson {lesson.number}")
         if built.ok:
             state.update(lesson, built=before)
@@ -47,9 +55,22 @@ def check(
     if lesson.fingerprint() != before:
         screen.note(f"{lesson.exercise} was saved during this check: check again.")
         return NOT_RIGHT
-    progress.remember(state, lesson, before, word, steps, step)
-    _say_next(lesson, state, word)
+    if on_gpu:
+        _say_next_on_gpu(lesson, state, word)
+    elif settings := sorted(name for name in os.environ if name.startswith("FA_SIMT_")):
+        screen.note(f"{', '.join(settings)} changed how the emulator ran, so this verdict is not remembered.")
+    else:
+        progress.remember(state, lesson, before, word, steps, step)
+        _say_next(lesson, state, word)
     return RIGHT if word == verdict.RIGHT else NOT_RIGHT
+
+
+def _say_next_on_gpu(lesson: Lesson, state: State, word: str) -> None:
+    """What is remembered is the emulator's verdict: it sees more, and everybody has one."""
+    if word == verdict.WRONG:
+        screen.say(f"For a hint: ./course hint {lesson.number}")
+    elif word in (verdict.RIGHT, verdict.SKIPPED) and state.verdict(lesson) != verdict.RIGHT:
+        screen.say(f"The lesson is done when it is right on the emulator, too: ./course check {lesson.number}")
 
 
 def _say_next(lesson: Lesson, state: State, word: str) -> None:
@@ -74,6 +95,8 @@ def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: fl
     command = [str(build.binary(target)), *selection, "--reporter", "xml", "--order", "decl"]
     with screen.progress(f"testing lesson {lesson.number}"):
         run = process.limited(command, lesson.root, limit)
+    if build.preset == gpu.PRESET and (reason := gpu.why_skipped(run.stderr)):
+        raise gpu.no_gpu(reason, lesson, "check")
     verify_implementation(run, lesson, limit)
     return verdict.judge(catch_xml.parse(run.report), run, lesson.steps, step, limit)
 
@@ -110,8 +133,9 @@ def verify_implementation(run: process.Finished, lesson: Lesson, limit: float) -
         )
 
 
-def _mind_old_timestamp(lesson: Lesson, binary, changed: bool) -> None:
-    """A file put back by `mv` or `cp -p` may be older than the program that ninja would then keep."""
+def _mind_old_timestamp(lesson: Lesson, target: str) -> None:
+    """A file put back by `mv` or `cp -p` may be older than the programs that ninja would then keep, in any build folder."""
     source = lesson.root / lesson.exercise
-    if changed and binary.exists() and source.stat().st_mtime_ns <= binary.stat().st_mtime_ns:
+    binaries = lesson.root.glob(f"build/*/bin/{target}")
+    if any(source.stat().st_mtime_ns <= binary.stat().st_mtime_ns for binary in binaries):
         os.utime(source)

@@ -11,9 +11,11 @@ from . import (
     check,
     demo,
     doctor,
+    gpu,
     hint,
     lessons,
     overview,
+    profile,
     progress,
     reset,
     screen,
@@ -27,7 +29,7 @@ from .parser import Parser
 from .state import State
 
 LESSON = "a lesson: 1, 01 or 01_naive_attention"
-COMMANDS = ("check", "watch", "hint", "solution", "reset", "demo", "test", "bench", "plot", "doctor")
+COMMANDS = ("check", "watch", "hint", "solution", "reset", "demo", "test", "bench", "profile", "plot", "doctor")
 EPILOG = """\
 Every command takes --help. Exit codes: 0 right or done, 1 not right, 2 the command line is wrong,
 3 the course or the machine failed, 130 Ctrl-C.
@@ -55,7 +57,12 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
             return overview.show(known, state)
         case "check":
             return check.check(
-                chosen or progress.current(known, state), flags.step, flags.verbose, flags.limit, flags.sanitize
+                chosen or progress.current(known, state),
+                flags.step,
+                flags.verbose,
+                flags.limit,
+                flags.sanitize,
+                flags.gpu,
             )
         case "watch":
             return watch.watch(chosen or progress.current(known, state), known, state, flags.limit)
@@ -66,9 +73,14 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
         case "reset":
             return reset.reset(chosen, state, yes)
         case "test":
-            return suite.test(chosen, Build(root))
+            return suite.test(chosen, gpu.build(root) if flags.gpu else Build(root))
         case "bench":
-            return bench.bench(chosen, flags.exercise, passed_on)
+            return bench.bench(chosen, flags.exercise, passed_on, flags.gpu)
+        case "profile":
+            changes = {name: getattr(flags, name) for name in profile.EXTENTS}
+            changes = {name: value for name, value in changes.items() if value is not None}
+            changes |= {"causal": True} if flags.causal else {}
+            return profile.profile(chosen, flags.large, changes, flags.exercise, flags.json, flags.commit)
         case "plot":
             return bench.plot(chosen, root)
         case "doctor":
@@ -124,6 +136,9 @@ def _parser() -> Parser:
             help=LESSON + (f" (default: {optional})" if optional else ""),
         )
 
+    def on_gpu(command: Parser) -> None:
+        command.add_argument("--gpu", action="store_true", help="on a GPU, compiled by nvcc; CUDA lessons only")
+
     unfinished = "the one last checked that is not right, else the first that is not"
     one = add(
         "check",
@@ -139,6 +154,7 @@ def _parser() -> Parser:
         action="store_true",
         help="build with the address and undefined-behavior sanitizers: slower, finds accesses out of bounds",
     )
+    on_gpu(one)
     _limit(one)
     one = add(
         "watch",
@@ -171,8 +187,14 @@ def _parser() -> Parser:
         help="show the bytes moved and the memory used, with figures; `demo invariant` shows the online softmax",
         add_help=False,
     )
-    one = add("test", "run all tests, against the solutions", "./course test 03", "The exit code is CTest's.")
+    one = add(
+        "test",
+        "run all tests, against the solutions",
+        "./course test 03",
+        "The exit code is CTest's; it is 1 if every test was skipped.",
+    )
     lesson(one, "all lessons")
+    on_gpu(one)
     one = add(
         "bench",
         "run a lesson's benchmarks",
@@ -181,6 +203,23 @@ def _parser() -> Parser:
     )
     lesson(one)
     one.add_argument("--exercise", action="store_true", help="measure your file instead of the solution")
+    on_gpu(one)
+    one = add(
+        "profile",
+        "show the bytes of a CUDA lesson by formula, by the emulator, and by the counters of a GPU if there is one",
+        "./course profile 06 --large",
+        "The exit code is 1 if the bytes differ from the formula.",
+    )
+    lesson(one)
+    one.add_argument("--exercise", action="store_true", help="your file instead of the solution")
+    one.add_argument("--large", action="store_true", help="264 heads of N = 2048, far larger than L2; needs a GPU")
+    for name, meaning in profile.EXTENTS.items():
+        one.add_argument(f"--{name}", type=int, metavar="N", help=meaning)
+    one.add_argument("--causal", action="store_true", help="with the causal mask")
+    one.add_argument("--json", type=Path, metavar="FILE", help="also record it in FILE")
+    one.add_argument(
+        "--commit", metavar="ID", help="recorded with it (default: $COURSE_COMMIT, else what git says of this folder)"
+    )
     one = add("plot", "make the figures", "./course plot 03")
     lesson(one, "all lessons")
     add(

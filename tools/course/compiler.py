@@ -1,10 +1,12 @@
-"""Reads the output of gcc, clang, the linker and CMake, and finds the one error to show."""
+"""Reads the output of gcc, clang, nvcc, the linker and CMake, and finds the one error to show."""
 
 import os
 import re
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+
+from . import nvcc
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x07|\x1b\\)")
 _ERROR = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$")
@@ -22,7 +24,7 @@ _TWICE = re.compile(r"multiple definition of [`'\"](?P<gnu>.+?)'|duplicate symbo
 @dataclass
 class Diagnostic:
     file: Path  # relative to the root if inside it
-    line: int
+    line: int  # 0: not known
     column: int | None
     message: str
     excerpt: list[str] = field(default_factory=list)  # the source line and the caret, as the compiler drew them
@@ -30,13 +32,13 @@ class Diagnostic:
     notes: list[str] = field(default_factory=list)  # what the compiler suggests
 
     def place(self) -> str:
-        return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part)
 
 
 @dataclass(frozen=True)
 class CompileError:
     first: Diagnostic
-    reached_from: int | None  # the student's line, if the error itself is in another file
+    reached_from: int | None  # the student's line, if the error itself is in another file; 0: not known
     more: int
 
 
@@ -53,6 +55,7 @@ def without_color(output: str) -> str:
 
 def diagnose(output: str, root: Path, exercise: str) -> CompileError | LinkError | None:
     """The first error that is the student's, or None if the build failed for another reason."""
+    output = nvcc.as_gcc(output, root)
     student = Path(exercise)
     mine = []
     for error in _errors(output.splitlines(), root):
@@ -142,7 +145,7 @@ def _link_error(output: str, exercise: str) -> LinkError | None:
 
 def first_complaint(output: str) -> list[str]:
     """A few lines that say why a build of the course itself failed."""
-    lines = output.splitlines()
+    lines = nvcc.as_gcc(output, Path("/")).splitlines()
     for number, line in enumerate(lines):
         if _ERROR.match(line):
             return [line, *_excerpt(lines[number + 1 :])]

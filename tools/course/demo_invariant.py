@@ -1,13 +1,11 @@
 """`./course demo invariant`: the state (m, l, u) of the online softmax after each tile, beside the exact prefix."""
 
-import json
 import math
 import re
-import subprocess
 
-from . import screen
+from . import demo_program, screen
 from .build import Build
-from .errors import NOT_RIGHT, RIGHT, USAGE, InternalError, UsageError
+from .errors import NOT_RIGHT, RIGHT, UsageError
 from .parser import Parser
 
 EXAMPLE = "./course demo invariant --scores 2,1,0 --values 1,3,5 --tile 2"
@@ -19,16 +17,9 @@ ROUNDING = 2.4e-7  # of the state, which is in single precision: four roundings 
 
 def main(arguments: list[str]) -> int:
     scores, values, tile = parse(arguments)
-    flags = ["--scores", scores, "--values", values, "--tile", str(tile)]
-    program = Build().program("demo_invariant")
-    done = subprocess.run([str(program), *flags], capture_output=True, text=True)
-    if done.returncode == USAGE:
-        raise UsageError(done.stderr.strip().removeprefix("demo_invariant: "))
-    if done.returncode != 0:
-        raise InternalError(
-            f"demo_invariant ended with exit code {done.returncode}.", *done.stderr.strip().splitlines()[-5:]
-        )
-    return show(json.loads(done.stdout)["orders"], max(map(abs, map(float, values.split(",")))))
+    (program,) = demo_program.build(Build(), "demo_invariant")
+    answer = demo_program.ask(program, {"--scores": scores, "--values": values, "--tile": tile})
+    return show(answer["orders"], max(map(abs, map(float, values.split(",")))))
 
 
 def parse(arguments: list[str]) -> tuple[str, str, int]:

@@ -1,15 +1,15 @@
 """`./course demo`: how many bytes each algorithm moves through HBM, and how much memory it keeps."""
 
-import json
-import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import process, screen
+from . import demo_gpu, demo_kernels, demo_program, demo_screen, process, screen
 from .build import Build
-from .errors import NOT_RIGHT, RIGHT, USAGE, InternalError, UsageError
+from .demo_screen import COLORS, line, same_bytes, size, total
+from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
 from .lessons import ROOT
 from .parser import Parser
 
@@ -34,17 +34,10 @@ class Case:
     sram: int = HOPPER_SRAM
     element_bytes: int = 2
 
-    def flags(self) -> list[str]:
-        named = {
-            "--B": self.B,
-            "--H": self.H,
-            "--Nq": self.Nq,
-            "--Nk": self.Nk,
-            "--D": self.D,
-            "--causal": int(self.causal),
-        }
-        named |= {"--sram": self.sram, "--element-bytes": self.element_bytes, "--count": int(self.is_counted())}
-        return [str(part) for pair in named.items() for part in pair]
+    def flags(self) -> dict:
+        shape = {"--B": self.B, "--H": self.H, "--Nq": self.Nq, "--Nk": self.Nk, "--D": self.D}
+        memory = {"--sram": self.sram, "--element-bytes": self.element_bytes}
+        return shape | {"--causal": int(self.causal)} | memory | {"--count": int(self.is_counted())}
 
     def is_counted(self) -> bool:
         """One head is run: its operands and S are small, and it takes seconds."""
@@ -59,9 +52,6 @@ class Case:
         return f"batch {self.B}, {heads}, {queries}, D = {self.D}, {kind}{mask}, {self.sram:,} bytes of SRAM"
 
 
-# The tiles that fit this SRAM are Br = Bc = 32: the numbers are those of lesson 04's text.
-PROOF = Case("The formula is what the meter counts", 1, 1, 512, 512, 64, sram=37120, element_bytes=4)
-
 MODELS = [
     Case("GPT-2 medium, training", 64, 16, 1024, 1024, 64),
     Case("A Llama-class layer", 1, 32, 4096, 4096, 128),
@@ -73,27 +63,32 @@ MODELS = [
 def main(arguments: list[str]) -> int:
     cases, out = parse(arguments)
     start = time.monotonic()
-    program = Build().program("demo_traffic")
+    traffic, kernels = demo_program.build(Build(), "demo_traffic", "demo_kernels")
     # Flags are judged by the program. Everything runs before anything is shown, so that bad ones get no half answer.
-    proof = measure(program, PROOF)
-    with screen.progress("counting bytes"):
-        measured = [(case, measure(program, case)) for case in cases]
+    with screen.progress("counting bytes"), ThreadPoolExecutor() as pool:
+        counted = pool.submit(demo_kernels.count, kernels)
+        measured = list(pool.map(lambda case: demo_program.ask(traffic, case.flags())["algorithms"], cases))
 
-    right = show_proof(proof)
-    for case, algorithms in measured:
+    right = demo_kernels.show(counted.result())
+    failure = demo_gpu.show() if len(cases) > 1 else None  # not where a shape was asked for
+    for case, algorithms in zip(cases, measured, strict=True):
         right = show_case(case, algorithms) and right
     explain()
     draw_figures(out)
     screen.note(f"this took {time.monotonic() - start:.0f} s")
+    if failure:
+        raise failure
     return RIGHT if right else NOT_RIGHT
 
 
 def parse(arguments: list[str]) -> tuple[list[Case], Path]:
     parser = Parser(
         prog="./course demo",
-        description="Runs standard attention, FlashAttention (V1) and FlashAttention-2's loop order (V2) on metered memory, "
-        "and shows the bytes through HBM, the memory and the FLOPs of the forward pass, at shapes of real models or at the "
-        "shape that the flags give. `./course demo invariant --help`: how the online softmax evolves.",
+        description="Runs the CUDA kernels of standard attention and FlashAttention (V1) on this CPU and counts their bytes "
+        "through HBM. Without a shape of your own it times them on a GPU too, where a GPU and nvcc are. Then runs standard "
+        "attention, V1 and FlashAttention-2's loop order (V2) on metered memory, and shows bytes, memory and FLOPs of the "
+        "forward pass at shapes of real models, or at your own. `./course demo invariant --help`: how the online softmax "
+        "evolves.",
         epilog="example: ./course demo --N 2048 --D 128 --H 32 --causal",
     )
     for flag, meaning in {"--B": "batches", "--H": "heads", "--D": "columns of a head"}.items():
@@ -143,50 +138,10 @@ def check_flags(flags) -> None:
         raise UsageError("--out '': must be a folder.")
 
 
-def measure(program: Path, case: Case) -> list[dict]:
-    done = subprocess.run([str(program), *case.flags()], capture_output=True, text=True)
-    if done.returncode == USAGE:
-        raise UsageError(done.stderr.strip().removeprefix("demo_traffic: "))
-    if done.returncode != 0:
-        raise InternalError(
-            f"demo_traffic ended with exit code {done.returncode}.", *done.stderr.strip().splitlines()[-5:]
-        )
-    return json.loads(done.stdout)["algorithms"]
-
-
-def total(traffic: dict) -> int:
-    return traffic["read_bytes"] + traffic["written_bytes"]
-
-
 def agrees(algorithm: dict) -> bool | None:
     """Whether the counted bytes of one head are those of the formula; None if nothing was counted."""
-    counted, formula = algorithm["counted"], algorithm["formula_one_head"]
-    if counted is None:
-        return None
-    return all(counted[key] == formula[key] for key in ("read_bytes", "written_bytes"))
-
-
-def show_proof(algorithms: list[dict]) -> bool:
-    """V1, buffer by buffer, beside the formula; and whether all three algorithms agree with theirs."""
-    screen.say((PROOF.title, "bold"))
-    v1 = next(algorithm for algorithm in algorithms if algorithm["name"] == "V1")
-    screen.say(f"FlashAttention (V1), {PROOF.describe()}, so Br = {v1['Br']}, Bc = {v1['Bc']}. Bytes:", indent=2)
-    screen.code("")
-    screen.code(f"  {'buffer':10}{'read':>14}{'written':>14}", "underline")
-    for buffer, traffic in v1["counted"]["buffers"].items():
-        screen.code(f"  {buffer:10}{traffic['read_bytes']:>14,}{traffic['written_bytes']:>14,}")
-    screen.code(f"  {'counted':10}{v1['counted']['read_bytes']:>14,}{v1['counted']['written_bytes']:>14,}", "bold")
-    formula = v1["formula_one_head"]
-    screen.code(f"  {'formula':10}{formula['read_bytes']:>14,}{formula['written_bytes']:>14,}", "bold")
-    screen.code("")
-    counted = [algorithm for algorithm in algorithms if algorithm["counted"]]
-    right = all(agrees(algorithm) for algorithm in counted)
-    names = ", ".join(algorithm["name"] for algorithm in counted)
-    if right:
-        screen.say((f"{screen.mark('right')}For {names}: count and formula agree to the byte.", "bold green"), indent=2)
-    else:
-        screen.say((f"{screen.mark('wrong')}Count and formula do NOT agree for: {names}.", "bold red"), indent=2)
-    return right
+    counted = algorithm["counted"]
+    return None if counted is None else same_bytes(counted, algorithm["formula_one_head"])
 
 
 def show_case(case: Case, algorithms: list[dict]) -> bool:
@@ -194,61 +149,55 @@ def show_case(case: Case, algorithms: list[dict]) -> bool:
     screen.say((case.title, "bold"))
     screen.say(case.describe(), indent=2)
     screen.code("")
-    bar_width = max(6, min(24, screen.width() - 74))  # 80 columns are enough
-    names = ("tiles", "read", "written", "total", "", "memory", "FLOP", "by")
-    screen.code(row("", *names, bar_width).rstrip(), "underline")
-    most = max(total(algorithm["formula"]) for algorithm in algorithms) or 1
-    right = True
+    bar_width = max(6, min(24, screen.width() - (44 if is_narrow() else 68)))
+    left, right = sides("algorithm, tiles", "read", "written", "total", "memory", "FLOP", "by")
+    line("  ", (f"{left}{'':{bar_width}}{right}", "underline"))
+    most = max(total(algorithm["formula"]) for algorithm in algorithms)
+    all_agree = True
     for algorithm in algorithms:
-        traffic, good = algorithm["formula"], agrees(algorithm)
-        right = right and good is not False
-        cells = (
-            f"{algorithm['Br']}×{algorithm['Bc']}" if algorithm["Br"] else "",
+        name, traffic, good = algorithm["name"], algorithm["formula"], agrees(algorithm)
+        all_agree = all_agree and good is not False
+        left, right = sides(
+            f"{name}, {algorithm['Br']}×{algorithm['Bc']}" if algorithm["Br"] else name,
             size(traffic["read_bytes"]),
             size(traffic["written_bytes"]),
             size(total(traffic)),
-            "█" * round(bar_width * total(traffic) / most) or ("▏" if total(traffic) else ""),
             size(algorithm["scratch_bytes"]),
             size(algorithm["flops"], ""),
             {True: "count", False: "WRONG", None: "formula"}[good],
         )
-        screen.code(row(algorithm["name"], *cells, bar_width), "" if good is not False else "bold red")
+        style = "bold red" if good is False else ""
+        line("  ", (left, style), (demo_screen.bar(total(traffic), most, bar_width), COLORS[name]), (right, style))
     by_name = {algorithm["name"]: total(algorithm["formula"]) for algorithm in algorithms}
     if by_name["V1"] and by_name["V2"]:
         v1, v2 = (by_name["standard"] / by_name[name] for name in ("V1", "V2"))
         screen.code("")
-        screen.say(
-            f"Standard attention moves {v1:.1f} times as many bytes as V1, and {v2:.1f} times as many as V2.", indent=2
-        )
-    return right
+        screen.say(f"Standard attention moves {v1:.1f} times the bytes of V1, {v2:.1f} times those of V2.", indent=2)
+    return all_agree
 
 
-def row(name, tiles, read, written, sum_of_both, bar, memory, flop, by, bar_width) -> str:
-    return f"  {name:14}{tiles:>8}{read:>8}{written:>9}{sum_of_both:>8} {bar:{bar_width}}{memory:>8}{flop:>7}  {by}"
+def is_narrow() -> bool:
+    return screen.width() < 80
 
 
-def size(count: int, unit: str = "B") -> str:
-    """Three digits and a decimal prefix: 4.7 GB."""
-    value, prefix = float(count), ""
-    for larger in ("k", "M", "G", "T", "P"):
-        if value < 999.5:
-            break
-        value, prefix = value / 1000, larger
-    digits = f"{value:.0f}" if not prefix or value >= 99.95 else f"{value:.1f}"
-    return f"{digits} {prefix}{unit}".rstrip()
+def sides(name, read, written, sum_of_both, memory, flop, by) -> tuple[str, str]:
+    """A row of the table, left and right of its bar. A narrow terminal gets fewer columns."""
+    apart, operations = ("", "") if is_narrow() else (f"{read:>8}{written:>9}", f"{flop:>7}")
+    return f"{name:16}{apart}{sum_of_both:>8} ", f"{memory:>8}{operations}  {by}"
 
 
 def explain() -> None:
     screen.code("")
     screen.say(("How to read this", "bold"))
-    for line in (
+    for sentence in (
         "by count: one head was run here, on metered memory; its count equals the formula, and all heads move the same.",
         "by formula: nothing was run, or it is too large to run here; the same formula, by itself.",
         "memory: what must be kept in HBM beyond Q, K, V and the output: S and P; m and l; the log-sum-exp.",
-        "standard: three kernels that touch each operand once. least possible: each operand once, nothing in between.",
+        "standard, in these tables: ideal kernels that touch each operand once. Those of lesson 05 read most of them again.",
+        "least possible: each operand once, nothing in between.",
         "Bytes are what the algorithm asks HBM for, before any cache. Lesson 04 counts them with you.",
     ):
-        screen.say("· " + line, indent=2)
+        screen.say("· " + sentence, indent=2)
 
 
 def draw_figures(out: Path) -> None:

@@ -1,10 +1,11 @@
 """`./course doctor`: what is there, what is missing, how to get it."""
 
 import os
-import re
 import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+
+import cuda_tools
 
 from . import screen
 from .build import Build
@@ -25,20 +26,8 @@ def doctor(root: Path) -> int:
         _line(row.name, row.found, row.needed, row.how, "missing" if essential else "not there")
     screen.code("")
     screen.say(("For the GPU, optional: every lesson runs without", "bold"))
-    _line(
-        "CUDA compiler",
-        _version("nvcc", "--version", pattern=r"release ([\d.]+)"),
-        "",
-        "the CUDA toolkit",
-        "not there",
-    )
-    _line(
-        "GPU",
-        _version("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", pattern=r"(.+)"),
-        "",
-        "",
-        "not there",
-    )
+    for name, found, gain, how in _for_the_gpu():
+        _line(name, found, gain, how, "not there", "brings")
     screen.code("")
     screen.say(("The course's folder", "bold"))
     problems = _folders(root)
@@ -47,6 +36,16 @@ def doctor(root: Path) -> int:
         return NOT_RIGHT
     _conclude("Everything essential is there.", "bold green")
     return RIGHT
+
+
+def _for_the_gpu() -> Iterator[tuple[str, str | None, str, str]]:
+    """Name, what is there, what one gains by it, how to get it."""
+    toolkit = "the CUDA toolkit; if it is there, put its folder bin on the PATH"
+    yield "nvcc", cuda_tools.version("nvcc"), "--gpu, for check, test and bench", toolkit
+    yield "GPU", "; ".join(cuda_tools.gpus()) or None, "the same kernels on real hardware, and their time", ""
+    yield "ncu", cuda_tools.version("ncu"), "./course profile: the bytes that the GPU's own counters saw", toolkit
+    sanitizer = "races and accesses out of bounds on the GPU, found by compute-sanitizer"
+    yield "compute-sanitizer", cuda_tools.version("compute-sanitizer"), sanitizer, toolkit
 
 
 def _folders(root: Path) -> int:
@@ -77,11 +76,11 @@ def _folders(root: Path) -> int:
     return problems
 
 
-def _line(name: str, found: str | None, needed: str, how: str, absent: str) -> None:
+def _line(name: str, found: str | None, needed: str, how: str, absent: str, word: str = "needed") -> None:
     good = (screen.mark("right") + (found or ""), "green")
     bad = (screen.mark("wrong") + absent, "yellow" if absent == "not there" else "red")
     screen.say(f"{name:18}", good if found else bad, indent=2)
-    details = (needed and f"needed: {needed}", how and f"to get it: {how}")
+    details = (needed and f"{word}: {needed}", how and f"to get it: {how}")
     if not found and any(details):
         screen.say("; ".join(filter(None, details)), indent=6)
 
@@ -89,12 +88,3 @@ def _line(name: str, found: str | None, needed: str, how: str, absent: str) -> N
 def _conclude(message: str, style: str) -> None:
     screen.code("")
     screen.say((message, style))
-
-
-def _version(*command: str, pattern: str) -> str | None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(pattern, done.stdout) if done.returncode == 0 else None
-    return found[1].strip() if found else None

@@ -66,6 +66,9 @@ class Lesson:
     def solution(self) -> str:
         return f"solutions/{self.name}/{self.file}"
 
+    def in_cuda(self) -> bool:
+        return self.file.endswith(".cu")
+
     def read_exercise(self) -> bytes:
         try:
             return (self.root / self.exercise).read_bytes()

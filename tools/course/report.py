@@ -81,8 +81,7 @@ def _verdict(word: str, rest: str = "", of: str = "") -> None:
 
 def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
     screen.say(("This must hold, and does not: ", ""), (broken.name, "bold"), indent=4)
-    for line in failure.message.splitlines():
-        screen.say(line, indent=6)
+    _message(lesson, failure)
     _where(failure.context)
     others = sum(not one.not_started for one in broken.failures) - 1
     if others:
@@ -91,9 +90,18 @@ def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
     line = failure.line if failure.file == broken.file else broken.line
     screen.say(f"the test: {relative(broken.file, lesson)}:{line}", indent=6)
     _printed(broken.printed)
-    if not failure.thrown:  # the catalog's mistakes fail by a comparison; an exception has another cause
+    # The catalog's mistakes fail by a comparison or are stopped by the emulator; another exception has another cause.
+    if not failure.thrown or failure.by_emulator:
         _known_mistakes(lesson, broken.name)
     screen.code("")
+
+
+def _message(lesson: Lesson, failure: Failure) -> None:
+    """Whole and in its own lines; where it names a line of the exercise, with the path, so that a click leads there."""
+    for line in failure.message.splitlines():
+        line = re.sub(rf"(?<![\w/]){re.escape(lesson.file)}(?=:\d)", lesson.exercise, line)
+        text = line.lstrip()
+        screen.say(text, indent=6 + len(line) - len(text))
 
 
 def _known_mistakes(lesson: Lesson, test: str) -> None:
@@ -190,7 +198,7 @@ def _source_line(lesson: Lesson, error) -> list[str]:
 
 def _numbered(lesson: Lesson, number: int) -> list[str]:
     source = lesson.read_exercise().decode(errors="replace").splitlines()
-    return [f"{number:5} | {source[number - 1]}"] if number <= len(source) else []
+    return [f"{number:5} | {source[number - 1]}"] if 1 <= number <= len(source) else []
 
 
 def _link_error(lesson: Lesson, error: LinkError) -> None:

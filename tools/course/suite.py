@@ -4,14 +4,17 @@ import re
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-from . import process, screen
+from . import gpu, process, screen
 from .build import Build
-from .errors import InternalError
+from .errors import NOT_RIGHT, InternalError
 from .lessons import Lesson
+
+# Catch2's report on SKIP("reason").
+_SKIP_MESSAGE = re.compile(r"SKIPPED:\s+explicitly with message:\s+(.+)")
 
 
 def test(lesson: Lesson | None, build: Build) -> int:
-    """Returns CTest's exit code."""
+    """Returns CTest's exit code; NOT_RIGHT if every test was skipped, which CTest takes for success."""
     counts = build.logs / "ctest.xml"
     with build.locked():
         target = [f"test_solution_{lesson.number}"] if lesson else []
@@ -36,6 +39,10 @@ def test(lesson: Lesson | None, build: Build) -> int:
             )
     passed, failed, skipped = count(counts, output)
     screen.say(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    for reason in why_skipped(counts) if skipped else []:
+        screen.say(f"Skipped, so it did not run: {reason}")
+    if code == 0 and not failed and not passed and skipped:
+        return NOT_RIGHT
     if code == 0 and (failed or not passed):
         raise InternalError("CTest reports success, and its counts do not.")
     return code
@@ -50,6 +57,16 @@ def count(path: Path, output: str) -> tuple[int, int, int]:
     total, failed = int(suite.get("tests", 0)), int(suite.get("failures", 0))
     skipped = int(suite.get("skipped", 0)) + int(suite.get("disabled", 0))
     return total - failed - skipped, failed, skipped
+
+
+def why_skipped(path: Path) -> list[str]:
+    """Each reason that the tests give, once."""
+    told = [
+        case.findtext("system-out", "") for case in xml.parse(path).iter("testcase") if case.find("skipped") is not None
+    ]
+    reasons = [no_gpu and f"no GPU can be used here: {no_gpu}." for no_gpu in map(gpu.why_skipped, told)]
+    reasons += [found[1].strip() for found in map(_SKIP_MESSAGE.search, told) if found]
+    return list(dict.fromkeys(filter(None, reasons)))
 
 
 def _show(line: str, update) -> None:

@@ -3,13 +3,18 @@
 import unittest
 from unittest import mock
 
-from course import check, progress, report, screen, verdict
+from course import catch_xml, check, progress, report, screen, verdict
 from course.build import Build
 from course.catch_xml import Failure, Property
 from course_folder import TOML, CourseFolder
 from rich.console import Console
 
 RIGHT, WRONG, NOT_STARTED = "right", "wrong", "not started"
+FAULT = """\
+an exception was thrown:
+k_tile[3][64] is touched by two threads with no barrier between
+  in attention_forward_kernel, block (0, 0, 0), thread (7, 0, 0)
+  both after the barrier at attention_forward.cpp:84"""
 
 
 class Checked(CourseFolder):
@@ -76,6 +81,36 @@ class KnownMistakes(Checked):
 
     def test_an_exception_has_another_cause(self):
         self.assertNotIn("mistakes", self.shown(RIGHT, WRONG, message="an exception was thrown: k[9]", thrown=True))
+
+    def test_what_the_emulator_stops_is_a_mistake_too(self):
+        self.assertIn("Some mistakes", self.shown(RIGHT, WRONG, message=FAULT, thrown=True))
+
+
+class Faults(Checked):
+    def test_a_message_of_several_lines_is_shown_whole_and_its_place_can_be_clicked(self):
+        output = self.shown(RIGHT, WRONG, message=FAULT, thrown=True)
+        self.assertIn(
+            "      an exception was thrown:\n"
+            "      k_tile[3][64] is touched by two threads with no barrier between\n"
+            "        in attention_forward_kernel, block (0, 0, 0), thread (7, 0, 0)\n"
+            f"        both after the barrier at {self.lesson.exercise}:84\n",
+            output,
+        )
+
+    def test_a_place_that_has_its_path_already_stays(self):
+        self.assertIn(
+            "      at /x/attention_forward.cpp:3\n", self.shown(RIGHT, WRONG, message="at /x/attention_forward.cpp:3")
+        )
+
+    def test_it_is_read_from_the_report_with_its_lines(self):
+        xml = (
+            '<Catch2TestRun><TestCase name="a" tags="[step1]" filename="t.cpp" line="1">'
+            f'<Exception filename="t.cpp" line="1">\n      {FAULT.partition(chr(10))[2]}\n    </Exception>'
+            '<OverallResult success="false" skips="0"/></TestCase>'
+        )
+        failure = catch_xml.parse(xml).properties[0].failures[0]
+        self.assertEqual(failure.message, FAULT)
+        self.assertTrue(failure.by_emulator)
 
 
 class Next(CourseFolder):

@@ -58,6 +58,16 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(found.word, "right")
         self.assertEqual([step.state for step in found.steps], ["right", "right"])
 
+    def test_skipped_is_not_right(self):
+        skipped = case("rows sum to 1", 2).replace('skips="0"', 'skips="1"')
+        found = judge(HEAD + skipped + tail(0, 0).replace('skips="0"', 'skips="1"'), 4, only=2)
+        self.assertEqual((found.word, found.steps[0].state), ("skipped", "skipped"))
+        found = judge(HEAD + case("scores are products", 1) + skipped + tail(1, 0).replace('skips="0"', 'skips="1"'))
+        self.assertEqual(found.word, "right")
+        self.assertEqual([step.state for step in found.steps], ["right", "skipped"])
+        with self.assertRaises(InternalError):
+            judge(HEAD + skipped + tail(0, 0).replace('skips="0"', 'skips="1"'), 0, only=2)
+
     def test_not_started(self):
         found = judge(HEAD + TODO_1 + TODO_2 + tail(0, 2), 42)
         self.assertEqual(found.word, "not started")

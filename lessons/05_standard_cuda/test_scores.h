@@ -1,0 +1,90 @@
+// What steps 1 and 2 of lesson 05 both promise: two kernels, the same scores.
+
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "attention_forward.h"
+#include "fa/testing.h"
+#include "test_support.h"
+
+namespace support {
+
+using ScoresFunction = void(const fa::DeviceBuffer<float>&, const fa::DeviceBuffer<float>&, fa::DeviceBuffer<float>&,
+                            const fa::Shape&, const fa::Options&);
+
+inline std::vector<float> run_scores(ScoresFunction* function, const fa::Inputs& inputs, const fa::Shape& shape,
+                                     const fa::Options& options) {
+  const fa::DeviceBuffer<float> q("q", inputs.q), k("k", inputs.k);
+  fa::DeviceBuffer<float> s("s", fa::score_elements(shape));
+  function(q, k, s, shape, options);
+  return s.to_host();
+}
+
+// Nine blocks a head, most of them partial, and B ≠ H, Nq ≠ Nk.
+inline const fa::Shape kManyBlocks{.B = 2, .H = 3, .Nq = 72, .Nk = 70, .D = 3};
+
+// Scores that say where they belong: s = 10000 head + 100 i + j, exactly.
+inline void check_own_scores(ScoresFunction* function) {
+  const fa::Shape& shape = kManyBlocks;
+  fa::Inputs inputs;
+  std::vector<double> expected;
+  for (fa::Index head = 0; head < fa::heads(shape); ++head) {
+    for (fa::Index i = 0; i < shape.Nq; ++i)
+      inputs.q.insert(inputs.q.end(), {10000.0f * float(head), float(100 * i), 1});
+    for (fa::Index j = 0; j < shape.Nk; ++j) inputs.k.insert(inputs.k.end(), {1, 1, float(j)});
+    for (fa::Index i = 0; i < shape.Nq; ++i) {
+      for (fa::Index j = 0; j < shape.Nk; ++j) expected.push_back(double(10000 * head + 100 * i + j));
+    }
+  }
+  fa::check_close("s", run_scores(function, inputs, shape, {.scale = 1.0f}), expected,
+                  {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"j", shape.Nk}}, kExact);
+}
+
+inline void check_example_scores(ScoresFunction* function) {
+  const double hidden = fa::negative_infinity;
+  fa::check_close("s", run_scores(function, kExampleInputs, kExample, kExampleOptions),
+                  std::vector<double>{2, 0, -1, 0, 1, 1, 2, 1, 0}, {{"i", 3}, {"j", 3}}, kTight);
+  fa::check_close("s, causal", run_scores(function, kExampleInputs, kExample, {.causal = true, .scale = 1.0f}),
+                  std::vector<double>{2, hidden, hidden, 0, 1, hidden, 2, 1, 0}, {{"i", 3}, {"j", 3}}, kTight);
+}
+
+// Against sums in double precision, with −inf where query i does not see key j.
+inline void check_scores(ScoresFunction* function, const fa::Shape& shape, const fa::Options& options) {
+  CAPTURE(shape, options);
+  const fa::Inputs inputs = fa::make_inputs(shape);
+  const double scale = options.scale ? double(*options.scale) : 1.0 / std::sqrt(double(shape.D));
+  std::vector<double> expected;
+  for (fa::Index row = 0; row < fa::query_rows(shape); ++row) {
+    const fa::Index head = row / shape.Nq, i = row % shape.Nq;
+    for (fa::Index j = 0; j < shape.Nk; ++j) {
+      double dot = 0.0;
+      for (fa::Index d = 0; d < shape.D; ++d) {
+        dot += double(inputs.q[std::size_t(row * shape.D + d)]) *
+               double(inputs.k[std::size_t((head * shape.Nk + j) * shape.D + d)]);
+      }
+      const bool visible = !options.causal || j <= i + shape.Nk - shape.Nq;
+      expected.push_back(visible ? scale * dot : fa::negative_infinity);
+    }
+  }
+  fa::check_close("s", run_scores(function, inputs, shape, options), expected,
+                  {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"j", shape.Nk}},
+                  {.absolute = 1e-5, .relative = 1e-5, .normwise = 1e-6});
+}
+
+inline void check_ragged_scores(ScoresFunction* function) {
+  for (const fa::Shape& shape : fa::ragged_shapes) {
+    for (const bool causal : {false, true}) check_scores(function, shape, {.causal = causal});
+  }
+}
+
+// A hidden score is −inf before the scale is: 0 · −inf would be NaN, and −0.7 · −inf would be +inf.
+inline void check_hidden_scores(ScoresFunction* function) {
+  for (const float scale : {0.0f, -0.7f, 3.0f}) {
+    check_scores(function, {.B = 1, .H = 2, .Nq = 35, .Nk = 40, .D = 3}, {.causal = true, .scale = scale});
+  }
+}
+
+}  // namespace support

@@ -1,0 +1,186 @@
+"""The tables of measured numbers in README.md and in the texts of lessons 05 and 06. readme_table.py puts them there."""
+
+from collections.abc import Callable
+
+from data import PlotError
+
+KERNELS = ("lesson 05", "lesson 06")  # ours
+TIMED = (*KERNELS, "cuBLAS")
+WIDTHS = (64, 128)
+MIDDLE = (4096, 64)  # N and D of what is said in a sentence
+
+
+def three_digits(value: float) -> str:
+    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{digits}f}"
+
+
+def decimal(value: float | None, unit: str = "B") -> str:
+    """1.62e9 becomes 1.62 GB; nothing becomes an empty cell."""
+    if value is None:
+        return ""
+    for power, prefix in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if value >= 10**power * 0.9995:
+            return f"{three_digits(value / 10**power)} {prefix}{unit}"
+    return f"{value:.0f} {unit}"
+
+
+def time(milliseconds: float | None, missing: str = "out of memory") -> str:
+    if milliseconds is None:
+        return missing
+    return f"{three_digits(milliseconds / 1000)} s" if milliseconds >= 999.5 else f"{three_digits(milliseconds)} ms"
+
+
+def row_of(table: dict, **wanted: int) -> dict:
+    """The row of a table of columns where these columns have these values."""
+    for at in range(len(table["repetitions"])):
+        if all(table[column][at] == value for column, value in wanted.items()):
+            return {column: values[at] for column, values in table.items()}
+    raise PlotError(f"the record has no row with {wanted}")
+
+
+def moved(row: dict, start: str = "") -> int | None:
+    read, written = row.get(f"{start}read_bytes"), row.get(f"{start}written_bytes")
+    return None if read is None or written is None else read + written
+
+
+def markdown(head: tuple[str, ...], rows: list[list[str]]) -> str:
+    lines = [head, ["--:"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def machine(record: dict) -> str:
+    return f"{record['gpu']}, driver {record['driver']}, CUDA {record['cuda']}, commit {record['commit']}"
+
+
+def conditions(record: dict) -> str:
+    share = record["operand_bytes"] / record["l2_bytes"]
+    return (
+        f"Medians of CUDA-event times, fp32, random inputs; {record['tokens']} tokens in all, hidden size {record['hidden size']}.\n"
+        f"L2 is not flushed: the operands are {share:.1f} times as large. {machine(record)}."
+    )
+
+
+def tiles_used(record: dict) -> str:
+    used = []
+    for D in WIDTHS:
+        row = row_of(record["forward"][f"D = {D}"]["lesson 06"], N=MIDDLE[0])
+        used.append(f"Br = {row['Br']}, Bc = {row['Bc']} at D = {D}")
+    return f"V1's tiles are the fastest of those that were tried at N = {MIDDLE[0]}: {'; '.join(used)}."
+
+
+def compared(record: dict) -> str:
+    """V1 against lesson 05, in a sentence."""
+    N, D = MIDDLE
+    standard, v1 = (row_of(record["forward"][f"D = {D}"][name], N=N) for name in KERNELS)
+    if None in (standard["milliseconds"], v1["milliseconds"]):
+        raise PlotError(f"lesson 05 or lesson 06 has no time at N = {N}, D = {D}")
+    start = f"At N = {N}, D = {D}, V1 asks for {moved(standard) / moved(v1):.1f} times fewer bytes than lesson 05, and"
+    ratio = v1["milliseconds"] / standard["milliseconds"]
+    if ratio > 1:
+        return f"{start} takes {ratio:.1f} times as long: lesson 06 tells why."
+    return f"{start} is {1 / ratio:.1f} times as fast."
+
+
+def times(record: dict) -> str:
+    """For README.md: bytes, working memory, times."""
+    rows = []
+    for D in WIDTHS:
+        for N in (1024, 4096, 16384):
+            row = {name: row_of(record["forward"][f"D = {D}"][name], N=N) for name in TIMED}
+            rows.append(
+                [str(N), str(D)]
+                + [decimal(moved(row[name])) for name in KERNELS]
+                + [decimal(row[name]["scratch_bytes"]) for name in KERNELS]
+                + [time(row[name]["milliseconds"]) for name in TIMED]
+            )
+    return "\n".join(
+        [
+            f"Forward pass on one {record['gpu']}: standard attention as lesson 05 writes it, V1 of lesson 06, and standard attention by cuBLAS.",
+            "",
+            markdown(("N", "D", "bytes: 05", "06", "scratch: 05", "06", "time: 05", "06", "cuBLAS"), rows),
+            "",
+            "Bytes: what the kernels ask HBM for, by formula, before any cache. Scratch: the peak of what is kept in HBM beyond q, k, v and out.",
+            conditions(record),
+            tiles_used(record),
+            compared(record),
+        ]
+    )
+
+
+def rates(record: dict) -> str:
+    """For lessons 05 and 06: TFLOP/s and the share of the measured peak, for every length."""
+    rows = []
+    for D in WIDTHS:
+        for N in record["forward"]["D = 64"]["lesson 05"]["N"]:
+            row = {name: row_of(record["forward"][f"D = {D}"][name], N=N) for name in TIMED}
+            cells = []
+            for name in TIMED:
+                rate, share = row[name]["tflops"], row[name]["peak_share"]
+                cells += [
+                    time(row[name]["milliseconds"]),
+                    "" if rate is None else f"{three_digits(rate)} ({100 * share:.0f}%)",
+                ]
+            rows.append([str(N), str(D), *cells])
+    head = ("N", "D", *(cell for name in TIMED for cell in (name, "TFLOP/s")))
+    peak = f"In brackets: of {three_digits(record['peak_tflops'])} TFLOP/s, which cuBLAS reaches in fp32 with two 4096 × 4096 matrices."
+    return "\n".join([markdown(head, rows), "", peak, conditions(record), tiles_used(record)])
+
+
+def tiles(record: dict) -> str:
+    """For lesson 06: V1's tiles against time, at N = 4096."""
+    tables = record["tiles"]
+    rows = []
+    for Br, Bc in zip(tables["D = 64"]["Br"], tables["D = 64"]["Bc"], strict=True):
+        cells = [str(Br), str(Bc)]
+        for D in WIDTHS:
+            row = row_of(tables[f"D = {D}"], Br=Br, Bc=Bc)
+            cells += [decimal(row["shared_bytes"]), decimal(moved(row)), time(row["milliseconds"], "does not fit")]
+        rows.append(cells)
+    head = ("Br", "Bc", *(cell for D in WIDTHS for cell in (f"D = {D}: shared", "HBM", "time")))
+    return "\n".join([markdown(head, rows), "", f"N = {MIDDLE[0]}. {conditions(record)}"])
+
+
+def scores(record: dict) -> str:
+    """For lesson 05: what shared memory brings, steps 1 and 2 at N = 4096, D = 64."""
+    names = {"scores_untiled": "step 1: `scores_untiled`", "scores": "step 2: `scores`"}
+    rows = []
+    for name, text in names.items():
+        row = row_of(record["scores"][name], N=MIDDLE[0])
+        rows.append([text, decimal(moved(row)), time(row["milliseconds"]), three_digits(row["tflops"])])
+    return "\n".join(
+        [
+            markdown(("", "asked of HBM", "time", "TFLOP/s"), rows),
+            "",
+            f"N = {MIDDLE[0]}, D = {MIDDLE[1]}. {conditions(record)}",
+        ]
+    )
+
+
+def profile(record: dict) -> str:
+    """For lessons 05 and 06: formula, emulator, the GPU's instructions and its DRAM side by side."""
+    blocks = []
+    for row in record["profiles"]:
+        shape = row["shape"]
+        meters = [("formula", row["formula"], ""), ("emulator", row["emulator"], ""), ("GPU", row["hardware"], "")]
+        lines = [
+            [name, *(f"{meter[f'{start}{field}_bytes']:,}" for field in ("read", "written"))]
+            for name, meter, start in [*meters, ("GPU's DRAM", row["hardware"], "dram_")]
+            if meter is not None
+        ]
+        heads = "1 head" if shape["heads"] == 1 else f"{shape['heads']} heads"
+        mask = ", causal" if shape["causal"] else ""
+        title = f"{heads}, N = {shape['n']}, D = {shape['d']}, Br = {shape['br']}, Bc = {shape['bc']}{mask}"
+        blocks += [markdown((title, "bytes read", "bytes written"), lines), ""]
+    return "\n".join([*blocks, f"By `./course profile` with ncu {record['ncu']}. {machine(record)}."])
+
+
+# The name behind the word `table` in a marker, what makes the table, and the data that it is made from.
+TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
+    "times": (times, "h200_forward"),
+    "rates": (rates, "h200_forward"),
+    "tiles": (tiles, "h200_forward"),
+    "scores": (scores, "h200_forward"),
+    "profile_05": (profile, "h200_profile_05"),
+    "profile_06": (profile, "h200_profile_06"),
+}

@@ -1,0 +1,71 @@
+// cuda/cublas/standard_attention.h: the yardstick of the benchmarks is exact attention too.
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cuda/cublas/standard_attention.h"
+#include "fa/testing.h"
+
+namespace {
+
+using fa::Index;
+
+std::vector<float> run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
+                       fa::DeviceScratch& scratch) {
+  const fa::DeviceBuffer<float> q("q", inputs.q), k("k", inputs.k), v("v", inputs.v);
+  fa::DeviceBuffer<float> out("out", fa::query_elements(shape));
+  fa::cublas_standard_attention(q.data(), k.data(), v.data(), out.data(), shape, options, scratch);
+  return out.to_host();
+}
+
+void check(const fa::Shape& shape, const fa::Options& options, fa::InputKind kind) {
+  CAPTURE(shape, options, fa::name_of(kind));
+  const fa::Inputs inputs = fa::make_inputs(shape, kind);
+  const auto expected = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options).out;
+  fa::DeviceScratch scratch;
+  fa::check_close("out", run(inputs, shape, options, scratch), expected,
+                  {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
+                  fa::forward_tolerance(inputs.q, inputs.k, inputs.v, expected, shape, options));
+  CHECK(scratch.peak_bytes() == fa::score_elements(shape) * 4);
+  CHECK(scratch.bytes_in_use() == 0);
+}
+
+}  // namespace
+
+TEST_CASE("cuBLAS's attention agrees with the oracle, for ragged shapes, with and without a mask") {
+  for (const fa::Shape& shape : fa::ragged_shapes) {
+    if (shape.Nq == 0 || shape.Nk == 0) continue;
+    for (const bool causal : {false, true}) check(shape, {.causal = causal, .scale = {}}, fa::InputKind::normal);
+  }
+}
+
+TEST_CASE("cuBLAS's attention agrees with the oracle, for rows longer than a block reads at once") {
+  for (const Index Nk : {4096, 4100, 4101}) {
+    for (const bool causal : {false, true}) {
+      check({.B = 1, .H = 2, .Nq = 70, .Nk = Nk, .D = 8}, {.causal = causal, .scale = 0.5f}, fa::InputKind::normal);
+    }
+  }
+}
+
+TEST_CASE("cuBLAS's attention agrees with the oracle, for scores of any size") {
+  for (const fa::InputKind kind : fa::all_input_kinds) {
+    check({.B = 2, .H = 3, .Nq = 33, .Nk = 40, .D = 20}, {}, kind);
+  }
+}
+
+TEST_CASE("cuBLAS's attention refuses what it cannot do, by name") {
+  const fa::Inputs inputs = fa::make_inputs({});
+  fa::DeviceScratch scratch;
+  fa::check_rejects([&] { run(inputs, {.Nq = 0}, {}, scratch); }, "Nq = 0: must be at least 1");
+  fa::check_rejects([&] { run(inputs, {.Nk = 0}, {}, scratch); }, "Nk = 0: must be at least 1");
+  fa::check_rejects([&] { run(inputs, {.D = 0}, {}, scratch); }, "D = 0: must be at least 1");
+  const float infinite = std::numeric_limits<float>::infinity();
+  fa::check_rejects([&] { run(inputs, {}, {.causal = false, .scale = infinite}, scratch); }, "scale = inf");
+}
+
+TEST_CASE("the measured fp32 peak is a plausible number of FLOP/s") {
+  const double peak = fa::cublas_fp32_peak();
+  CHECK(peak > 1e12);
+  CHECK(peak < 1e15);
+}

@@ -1,0 +1,80 @@
+// A thread block that runs: its threads as fibers, its barrier, its dynamic shared memory. Each OS thread that takes
+// part in a launch has one Block and runs block after block of the grid with it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fa/launch_shape.h"
+#include "simt/counting.h"
+#include "simt/fiber.h"
+#include "simt/settings.h"
+#include "simt/shared_storage.h"
+#include "simt/thread.h"
+#include "simt/warp.h"
+
+namespace fa::simt {
+
+// What all blocks of a launch have in common.
+struct Kernel {
+  std::string name;
+  LaunchShape shape;
+  Settings settings;
+  void (*run)(const void* arguments) = nullptr;  // calls the kernel, as one thread
+  const void* arguments = nullptr;
+  std::uint32_t first_serial = 1;  // block_serial of block (0, 0, 0); the others follow
+
+  Index blocks() const { return shape.grid.x * shape.grid.y * shape.grid.z; }
+  uint3 block_index(Index linear) const;
+};
+
+class Block {
+ public:
+  void begin_launch(const Kernel& kernel);
+  void run(Index linear);  // one block of the grid, to its end. Throws what a thread threw, or a KernelFault
+
+  // For threads, while they run.
+  void wait_at_barrier(Thread& thread, const Place& place);
+  void pause(Thread& thread);  // until its state is ready again
+  SharedStorage& dynamic_shared(std::size_t region, Index offset, const SharedLayout& layout);
+  void use_static_shared(SharedStorage& storage);  // at the first touch in this block
+
+  const Kernel& kernel() const { return *kernel_; }
+  uint3 index() const { return kernel_->block_index(linear_); }
+  uint3 thread_index(std::uint32_t linear) const;
+  const Place& last_barrier() const { return last_barrier_; }  // line = 0: none yet
+  Counter& counter() { return counter_; }
+
+ private:
+  void make_threads();
+  void begin_block(Index linear);
+  void run_thread();
+  bool all_threads(ThreadState state) const;
+  bool resume_ready_threads();
+  void open_barrier();
+  [[noreturn]] void stop_stuck() const;
+
+  const Kernel* kernel_ = nullptr;
+  Index linear_ = 0;
+  Place last_barrier_{};
+  std::exception_ptr error_;  // what a thread threw
+
+  std::deque<Thread> threads_;  // those of the current shape first; kept for the next launch
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::deque<Warp> warps_;
+  std::vector<std::uint32_t> order_;  // in which threads run
+
+  Index static_shared_bytes_ = 0;
+  std::vector<std::byte> dynamic_memory_;
+  std::deque<SharedStorage> dynamic_regions_;
+
+  Counter counter_;
+};
+
+}  // namespace fa::simt

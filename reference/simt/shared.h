@@ -1,0 +1,160 @@
+// Shared memory: fa::shared<float, 32, 33>, an array of a size known to the compiler, and fa::DynamicShared, which
+// deals out the bytes that the launch asked for. Both know their bounds, and who touched an element since which
+// barrier.
+
+#pragma once
+
+#include <array>
+#include <memory>
+#include <type_traits>
+
+#include "simt/block.h"
+#include "simt/shared_storage.h"
+
+namespace fa {
+inline namespace emulated {
+
+// One element of shared memory, by its address: what &tile[r][c] is. For atomic operations.
+template <class T>
+struct SharedAddress {
+  T* element = nullptr;
+  simt::Shadow* shadow = nullptr;  // null: nothing is checked
+  simt::SharedStorage* storage = nullptr;
+
+  void check(simt::Access access) const {
+    if (shadow == nullptr || (access == simt::Access::read && note_common_read(*shadow, *simt::running))) return;
+    simt::check_shared(*storage, element - reinterpret_cast<T*>(storage->data), access);
+  }
+};
+
+// What tile[r][c] is: reads and assignments are told apart.
+template <class T>
+class SharedElement {
+ public:
+  explicit SharedElement(const SharedAddress<T>& address) : address_(address) {}
+  // Written out, so that printf("%f", tile[i]) does not compile: it would print anything but the number.
+  SharedElement(const SharedElement& other) : address_(other.address_) {}
+
+  operator T() const {
+    address_.check(simt::Access::read);
+    return *address_.element;
+  }
+  const SharedElement& operator=(T value) const {
+    address_.check(simt::Access::write);
+    *address_.element = value;
+    return *this;
+  }
+  const SharedElement& operator=(const SharedElement& other) const { return *this = T(other); }
+  const SharedElement& operator+=(T value) const { return *this = T(*this) + value; }
+  const SharedElement& operator-=(T value) const { return *this = T(*this) - value; }
+  const SharedElement& operator*=(T value) const { return *this = T(*this) * value; }
+  const SharedElement& operator/=(T value) const { return *this = T(*this) / value; }
+  SharedAddress<T> operator&() const { return address_; }
+
+ private:
+  SharedAddress<T> address_;
+};
+
+// An array in shared memory, or a part of one: the rest after some indices. Cheap to copy.
+template <class T, int Rank>
+class SharedSpan {
+ public:
+  SharedSpan() = default;
+  SharedSpan(const SharedAddress<T>& first, const std::array<int, Rank>& extents) : first_(first), extents_(extents) {}
+
+  auto operator[](int index) const {
+    if (unsigned(index) >= unsigned(extents_[0])) {
+      simt::stop_at_index(first_.storage, Rank, index, extents_[0]);
+    }
+    Index stride = 1;
+    for (std::size_t rank = 1; rank < Rank; ++rank) stride *= extents_[rank];
+    const Index at = index * stride;
+    const SharedAddress<T> address{first_.element + at, first_.shadow == nullptr ? nullptr : first_.shadow + at,
+                                   first_.storage};
+    if constexpr (Rank == 1) {
+      return SharedElement<T>(address);
+    } else {
+      std::array<int, Rank - 1> rest{};
+      for (std::size_t rank = 1; rank < Rank; ++rank) rest[rank - 1] = extents_[rank];
+      return SharedSpan<T, Rank - 1>(address, rest);
+    }
+  }
+
+ private:
+  SharedAddress<T> first_;
+  std::array<int, Rank> extents_{};
+};
+
+namespace detail {
+template <class T>
+SharedAddress<T> first_of(simt::SharedStorage& storage) {
+  simt::Shadow* const shadows = simt::running->block->kernel().settings.checks ? storage.shadows.data() : nullptr;
+  return {reinterpret_cast<T*>(storage.data), shadows, &storage};
+}
+}  // namespace detail
+
+template <class T>
+using SharedArray = SharedSpan<T, 1>;
+template <class T>
+using SharedMatrix = SharedSpan<T, 2>;
+
+// `__shared__ fa::shared<float, Rows, Columns> tile;` It belongs to the block that runs on this OS thread.
+template <class T, int... Extents>
+class shared {
+  static constexpr int kRank = sizeof...(Extents);
+  static_assert(1 <= kRank && kRank <= simt::kMostRanks, "shared memory arrays have 1 to 3 dimensions");
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit shared(Place declared = Place::here())
+      : memory_(std::make_unique<T[]>((std::size_t{1} * ... * std::size_t{Extents}))) {
+    storage_.layout.declared = declared;
+    storage_.layout.rank = kRank;
+    int dimension = 0;
+    ((storage_.layout.extents[std::size_t(dimension++)] = Extents), ...);
+    storage_.layout.element_bytes = sizeof(T);
+    storage_.data = reinterpret_cast<std::byte*>(memory_.get());
+    storage_.ordinal = simt::next_ordinal(declared);
+  }
+  shared(const shared&) = delete;
+  shared& operator=(const shared&) = delete;
+
+  auto operator[](int index) {
+    const simt::Thread& thread = *simt::running;
+    if (storage_.block_serial != simt::block_serial_of(thread.now)) thread.block->use_static_shared(storage_);
+    return SharedSpan<T, kRank>(detail::first_of<T>(storage_), {Extents...})[index];
+  }
+
+ private:
+  std::unique_ptr<T[]> memory_;
+  simt::SharedStorage storage_;
+};
+
+// Deals out the block's dynamic shared memory, from the front. Every thread must ask for the same, in the same order.
+// Each region begins at a multiple of 16 bytes.
+class DynamicShared {
+ public:
+  template <class T>
+  SharedArray<T> array(const char* name, int elements) {
+    const simt::SharedLayout layout{.name = name, .rank = 1, .extents = {elements, 1, 1}, .element_bytes = sizeof(T)};
+    return {detail::first_of<T>(take(layout)), {elements}};
+  }
+  template <class T>
+  SharedMatrix<T> matrix(const char* name, int rows, int columns) {
+    const simt::SharedLayout layout{.name = name, .rank = 2, .extents = {rows, columns, 1}, .element_bytes = sizeof(T)};
+    return {detail::first_of<T>(take(layout)), {rows, columns}};
+  }
+
+ private:
+  simt::SharedStorage& take(const simt::SharedLayout& layout) {
+    simt::SharedStorage& storage = simt::running->block->dynamic_shared(regions_++, offset_, layout);
+    offset_ += shared_bytes<std::byte>(layout.bytes());
+    return storage;
+  }
+
+  std::size_t regions_ = 0;
+  Index offset_ = 0;
+};
+
+}  // namespace emulated
+}  // namespace fa

@@ -1,0 +1,86 @@
+#include "simt/shared_storage.h"
+
+#include <cctype>
+#include <fstream>
+#include <map>
+#include <utility>
+
+#include "simt/fault.h"
+
+namespace fa::simt {
+namespace {
+
+// The names declared in a line such as `__shared__ fa::shared<float, 32, D + 1> k_tile, v_tile;  // padded`: what
+// stands between the last '>' and the ';', split at commas. Empty if the line does not look like that.
+std::vector<std::string> names_declared(const std::string& line) {
+  std::vector<std::string> names;
+  const std::size_t end = line.find(';');
+  if (end == std::string::npos) return names;
+  const std::size_t begin = line.rfind('>', end);
+  if (begin == std::string::npos) return names;
+  std::string name;
+  for (std::size_t at = begin + 1; at <= end; ++at) {
+    const char letter = line[at];
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_') {
+      name += letter;
+    } else if (letter == ',' || letter == ';') {
+      if (!name.empty()) names.push_back(std::exchange(name, {}));
+    }
+  }
+  return names;
+}
+
+// Only for a message, so that reading the source file again costs nothing that matters.
+std::string name_declared(const Place& declared, int ordinal) {
+  std::ifstream source(declared.file);
+  std::string line;
+  for (int number = 0; number < declared.line; ++number) {
+    if (!std::getline(source, line)) return {};
+  }
+  const std::vector<std::string> names = names_declared(line);
+  return names.empty() ? "" : names[std::size_t(ordinal) % names.size()];
+}
+
+}  // namespace
+
+std::string SharedStorage::name() const {
+  if (!layout.name.empty()) return std::string(layout.name);
+  const std::string declared = name_declared(layout.declared, ordinal);
+  return declared.empty() ? "the shared array of " + to_string(layout.declared) : declared;
+}
+
+std::string SharedStorage::text_of_element(Index at) const {
+  std::string indices;
+  for (int dimension = layout.rank - 1; dimension >= 0; --dimension) {
+    const Index extent = layout.extents[std::size_t(dimension)];
+    indices = '[' + std::to_string(dimension == 0 ? at : at % extent) + ']' + indices;
+    at /= extent;
+  }
+  return name() + indices;
+}
+
+void stop_at_index(const SharedStorage* storage, int rank, int index, int extent) {
+  const std::string text = "shared memory: index " + std::to_string(index);
+  if (storage == nullptr) stop(*running, text + " of an array that no memory was dealt out for");
+  stop(*running, text + " in dimension " + std::to_string(storage->layout.rank - rank) + " of '" + storage->name() +
+                     "', which has " + std::to_string(extent));
+}
+
+void check_shared(SharedStorage& storage, Index at, Access access) {
+  const Thread& thread = *running;
+  const std::uint32_t block = block_serial_of(thread.now);
+  Shadow& element = storage.shadows[std::size_t(at)];
+  // Blocks share nothing, and what an earlier block on this OS thread left behind does not count as written.
+  if (access != Access::write && block_serial_of(element.writer.time) != block) {
+    stop(thread, "shared memory: read of " + storage.text_of_element(at) + ", which nothing wrote");
+  }
+  const Conflict conflict = note(element, thread, block, access);
+  if (conflict) stop_at_race(thread, "shared memory: " + storage.text_of_element(at), conflict, access);
+}
+
+int next_ordinal(const Place& declared) {
+  thread_local std::map<std::pair<std::string, int>, int> seen;
+  return seen[{declared.file, declared.line}]++;
+}
+
+}  // namespace fa::simt

@@ -1,0 +1,60 @@
+// A thread of a block, as the emulator keeps it.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "fa/place.h"
+#include "simt/keywords.h"
+
+namespace fa::simt {
+
+class Block;
+class Fiber;
+struct Warp;
+
+inline constexpr std::uint32_t kWarp = 32;  // threads of a warp
+
+// When something happened: in which block, of all that ever ran (its serial number), after how many of its barriers.
+constexpr std::uint64_t time_of(std::uint32_t block_serial, std::uint32_t epoch) {
+  return std::uint64_t{block_serial} << 32 | epoch;
+}
+constexpr std::uint32_t block_serial_of(std::uint64_t time) { return static_cast<std::uint32_t>(time >> 32); }
+
+enum class ThreadState : std::uint8_t { ready, at_barrier, at_warp, returned };
+
+struct Thread {
+  Block* block = nullptr;
+  Warp* warp = nullptr;
+  Fiber* fiber = nullptr;
+  std::uint32_t index = 0;  // in the block: x + y · blockDim.x + z · blockDim.x · blockDim.y
+  std::uint32_t lane = 0;   // index % 32
+  uint3 idx;                // threadIdx
+
+  ThreadState state = ThreadState::ready;
+  Place place{};  // of the barrier or warp operation that it waits at
+
+  // What happened before what; see shadow.h.
+  std::uint64_t now = 0;                    // time_of(block serial, barriers of the block that were passed)
+  std::array<std::uint32_t, kWarp> seen{};  // seen[i]: what this thread knows of lane i's clock; its own: its clock
+
+  // How many accesses to each stream of HBM since the last barrier; see counting.h.
+  struct Position {
+    std::uint64_t interval = 0;
+    std::uint32_t accesses = 0;
+  };
+  std::vector<Position> positions;
+};
+
+// Whether two barriers are the same one. Equal names of a file are mostly one string.
+inline bool same_place(const Place& a, const Place& b) {
+  return a.line == b.line && (a.file == b.file || std::string_view(a.file) == b.file);
+}
+
+// The thread that runs now on this OS thread; null outside of kernels.
+inline constinit thread_local Thread* running = nullptr;
+
+}  // namespace fa::simt

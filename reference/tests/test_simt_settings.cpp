@@ -1,0 +1,94 @@
+// The environment variables of the emulator.
+
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#include "simt_support.h"
+
+namespace {
+
+using fa::simt::Order;
+using fa::simt::Settings;
+
+// The settings when `variable` has `value`, and no other variable is set.
+Settings settings_with(const char* variable, const char* value) {
+  fa::simt::settings();  // for the other tests: what the environment said before
+  static constexpr const char* all[] = {"FA_SIMT_CHECKS", "FA_SIMT_WORKERS", "FA_SIMT_ORDER", "FA_SIMT_SHARED"};
+  for (const char* each : all) unsetenv(each);
+  if (variable != nullptr) setenv(variable, value, 1);
+  const auto clear = [&] {
+    if (variable != nullptr) unsetenv(variable);
+  };
+  try {
+    const Settings result = fa::simt::settings_from_environment();
+    clear();
+    return result;
+  } catch (...) {
+    clear();
+    throw;
+  }
+}
+
+void check_default(const Settings& settings) {
+  CHECK(settings.checks);
+  CHECK(settings.order == Order::forward);
+  CHECK(settings.shared_bytes_per_block == 232'448);
+  CHECK(settings.workers >= 1);
+  CHECK(settings.workers <= 16);
+  CHECK(settings.workers <= int(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+TEST_CASE("without variables, all is checked, forward, on the cores of the machine") {
+  check_default(settings_with(nullptr, nullptr));
+}
+
+TEST_CASE("an empty variable is as good as none") {
+  for (const char* name : {"FA_SIMT_CHECKS", "FA_SIMT_WORKERS", "FA_SIMT_ORDER", "FA_SIMT_SHARED"}) {
+    check_default(settings_with(name, ""));
+  }
+}
+
+TEST_CASE("each variable sets what it says") {
+  CHECK_FALSE(settings_with("FA_SIMT_CHECKS", "off").checks);
+  CHECK(settings_with("FA_SIMT_CHECKS", "on").checks);
+  CHECK(settings_with("FA_SIMT_WORKERS", "1").workers == 1);
+  CHECK(settings_with("FA_SIMT_WORKERS", "1024").workers == 1024);
+  CHECK(settings_with("FA_SIMT_ORDER", "forward").order == Order::forward);
+  CHECK(settings_with("FA_SIMT_ORDER", "backward").order == Order::backward);
+  const Settings shuffled = settings_with("FA_SIMT_ORDER", "shuffled:18446744073709551615");
+  CHECK(shuffled.order == Order::shuffled);
+  CHECK(shuffled.seed == 18'446'744'073'709'551'615u);
+  CHECK(settings_with("FA_SIMT_SHARED", "65536").shared_bytes_per_block == 65'536);
+  CHECK(settings_with("FA_SIMT_SHARED", "0").shared_bytes_per_block == 0);
+}
+
+TEST_CASE("a value that is not understood is rejected by the name of its variable") {
+  const auto rejects = [](const char* variable, const char* value, const std::string& allowed) {
+    fa::check_rejects([&] { settings_with(variable, value); },
+                      std::string(variable) + " = '" + value + "': must be " + allowed);
+  };
+  for (const char* value : {"yes", "0", "OFF", "off ", " on"}) rejects("FA_SIMT_CHECKS", value, "on or off");
+  for (const char* value : {"0", "-1", "1025", "two", "2x", "1.5", "99999999999999999999"}) {
+    rejects("FA_SIMT_WORKERS", value, "a number from 1 to 1024");
+  }
+  for (const char* value :
+       {"random", "shuffled", "shuffled:", "shuffled:x", "shuffled:-1", "backwards", "shuffled:18446744073709551616"}) {
+    rejects("FA_SIMT_ORDER", value, "forward, backward or shuffled:SEED");
+  }
+  for (const char* value : {"-1", "64k", "134217729"}) rejects("FA_SIMT_SHARED", value, "a number of bytes");
+}
+
+TEST_CASE("the device says what the settings say") {
+  fa::simt::Settings changed;
+  changed.workers = 3;
+  changed.shared_bytes_per_block = 50'000;
+  const fa::simt::With settings(changed);
+  CHECK(fa::device().multiprocessors == 3);
+  CHECK(fa::device().shared_bytes_per_block == 50'000);
+  CHECK(fa::device().emulated);
+  CHECK(fa::device().memory_bytes > 0);
+  CHECK(fa::device_available());
+}
