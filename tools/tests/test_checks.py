@@ -73,25 +73,40 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(mistakes.failing_tests(report), {"bad"})
 
     def judged(
-        self, returncode: int, report: str | None, stdout: str = "implementation: mistake off_by_one\n"
+        self,
+        returncode: int,
+        report: str | None,
+        stdout: str = "implementation: mistake off_by_one\n",
+        file_name: str = "attention_forward.cpp",
     ) -> Result:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "build/ci/mistakes/01_x/off_by_one/report.xml"
             file.parent.mkdir(parents=True)
 
-            def run(*_, **__):
+            def run(*command, **_):
+                self.command = command
                 if report is not None:
                     file.write_text(report)
                 return mock.Mock(returncode=returncode, stdout=stdout)
 
             with mock.patch.object(mistakes, "ROOT", Path(folder)), mock.patch.object(mistakes, "call", run):
-                return mistakes.judge(Lesson("01_x", {}), {"name": "off_by_one", "caught_by": "the property"})
+                lesson = Lesson("01_x", {"file": file_name})
+                return mistakes.judge(lesson, {"name": "off_by_one", "caught_by": "the property"})
 
     def report(self, name: str) -> str:
         return f'<Catch2TestRun><TestCase name="{name}"><OverallResult success="false"/></TestCase></Catch2TestRun>'
 
     def test_a_mistake_that_is_caught_by_its_test_passes(self):
         self.assertTrue(self.judged(1, self.report("the property")).ok)
+
+    def test_on_the_emulator_only_the_test_that_is_meant_to_catch_it_is_run(self):
+        self.judged(1, self.report("the property"), file_name="attention_forward.cu")
+        self.assertEqual(self.command[-1], "the property")
+        self.judged(1, self.report("the property"))
+        self.assertNotIn("the property", self.command)
+
+    def test_a_name_is_written_as_catch2_takes_it(self):
+        self.assertEqual(mistakes.exactly("q[i], k and v"), "q\\[i\\]\\, k and v")
 
     def test_a_survivor_is_found(self):
         self.assertIn("survives", self.judged(0, self.report("the property")).detail)
