@@ -193,6 +193,11 @@ TEST_CASE("D = 128 and more, D = 46, and rows that begin at no multiple of 16 by
   }
 }
 
+TEST_CASE("tiles may have more rows than the block has threads", "[step6]") {
+  const fa::Shape shape{.B = 1, .H = 1, .Nq = 1100, .Nk = 5, .D = 2};
+  check_both_masks(fa::make_inputs(shape), shape, {.Br = 1100, .Bc = 3});
+}
+
 TEST_CASE("the largest tiles that fit, run", "[step6]") {
   const fa::Shape shape{.Nq = 40, .Nk = 70, .D = 20};
   fa::Index Bc = 1;

@@ -80,6 +80,7 @@ inline void check_bytes_at_512(const fa::Options& options, const fa::Traffic& ex
   fa::DeviceMeter meter;
   operands.forward(options, {.Br = 32, .Bc = 32});
   check_traffic("N = 512, D = 64, Br = Bc = 32", expected, meter.total());
+  check_traffic("the same in sectors", expected, {32 * meter.read_sectors(), 32 * meter.written_sectors()});
 }
 
 // What m and l take, for one head of N queries and keys. The function itself must take nothing.
