@@ -17,7 +17,7 @@ HINTS = {
     "SIGFPE": "A possible cause: an integer division by zero.",
     "SIGKILL": "A possible cause: too little memory. Is a size computed wrongly?",
     "SIGXFSZ": "It printed more than 64 MB.",
-    "ended after": "A possible cause: a loop whose condition never becomes false.",
+    "ended after": "A possible cause: a loop whose condition never becomes false. Or the machine is busy: see --limit.",
     "ended by itself": "A possible cause: a call of exit().",
 }
 MOST_LINES = 10
