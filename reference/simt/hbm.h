@@ -43,23 +43,30 @@ class hbm {
     return pointer;
   }
 
-  // What `p[i]` is when it may be written: reads and assignments are counted apart.
+  // What `p[i]` is when it may be written: reads and assignments are counted apart. Only what is not stored can be
+  // used: `auto x = p[i]` would stand for the element here, and for its value on a GPU, so whatever follows does not
+  // compile.
   class Element {
    public:
-    operator Value() const { return pointer_.read(index_); }
-    const Element& operator=(Value value) const { return pointer_.write(index_, value), *this; }
-    const Element& operator=(const Element& other) const { return *this = Value(other); }
-    const Element& operator+=(Value value) const { return *this = Value(*this) + value; }
-    const Element& operator-=(Value value) const { return *this = Value(*this) - value; }
-    const Element& operator*=(Value value) const { return *this = Value(*this) * value; }
-    const Element& operator/=(Value value) const { return *this = Value(*this) / value; }
-    hbm operator&() const { return pointer_ + index_; }
+    operator Value() const&& { return pointer_.read(index_); }
+    Value operator=(Value value) const&& { return pointer_.write(index_, value), value; }
+    Value operator=(const Element& other) const&& { return set(other.pointer_.read(other.index_)); }
+    Value operator+=(Value value) const&& { return set(pointer_.read(index_) + value); }
+    Value operator-=(Value value) const&& { return set(pointer_.read(index_) - value); }
+    Value operator*=(Value value) const&& { return set(pointer_.read(index_) * value); }
+    Value operator/=(Value value) const&& { return set(pointer_.read(index_) / value); }
+    hbm operator&() const&& { return pointer_ + index_; }
+
+    operator Value() const& = delete;  // write float x = p[i], not auto
+    Value operator=(Value) const& = delete;
+
     // Written out, so that printf("%f", p[i]) does not compile: it would print anything but the number.
     Element(const Element& other) : pointer_(other.pointer_), index_(other.index_) {}
 
    private:
     friend class hbm;
     Element(const hbm& pointer, Index index) : pointer_(pointer), index_(index) {}
+    Value set(Value value) const { return pointer_.write(index_, value), value; }
     hbm pointer_;
     Index index_;
   };

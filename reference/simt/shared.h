@@ -27,7 +27,8 @@ struct SharedAddress {
   }
 };
 
-// What tile[r][c] is: reads and assignments are told apart.
+// What tile[r][c] is: reads and assignments are told apart. Only what is not stored can be used: `auto x = tile[r][c]`
+// would stand for the element here, and for its value on a GPU, so whatever follows does not compile.
 template <class T>
 class SharedElement {
  public:
@@ -35,23 +36,28 @@ class SharedElement {
   // Written out, so that printf("%f", tile[i]) does not compile: it would print anything but the number.
   SharedElement(const SharedElement& other) : address_(other.address_) {}
 
-  operator T() const {
+  operator T() const&& { return get(); }
+  T operator=(T value) const&& { return set(value); }
+  T operator=(const SharedElement& other) const&& { return set(other.get()); }
+  T operator+=(T value) const&& { return set(get() + value); }
+  T operator-=(T value) const&& { return set(get() - value); }
+  T operator*=(T value) const&& { return set(get() * value); }
+  T operator/=(T value) const&& { return set(get() / value); }
+  SharedAddress<T> operator&() const&& { return address_; }
+
+  operator T() const& = delete;  // write float x = tile[r][c], not auto
+  T operator=(T) const& = delete;
+
+ private:
+  T get() const {
     address_.check(simt::Access::read);
     return *address_.element;
   }
-  const SharedElement& operator=(T value) const {
+  T set(T value) const {
     address_.check(simt::Access::write);
-    *address_.element = value;
-    return *this;
+    return *address_.element = value;
   }
-  const SharedElement& operator=(const SharedElement& other) const { return *this = T(other); }
-  const SharedElement& operator+=(T value) const { return *this = T(*this) + value; }
-  const SharedElement& operator-=(T value) const { return *this = T(*this) - value; }
-  const SharedElement& operator*=(T value) const { return *this = T(*this) * value; }
-  const SharedElement& operator/=(T value) const { return *this = T(*this) / value; }
-  SharedAddress<T> operator&() const { return address_; }
 
- private:
   SharedAddress<T> address_;
 };
 

@@ -16,6 +16,16 @@ static_assert(std::is_convertible_v<fa::hbm<float>, fa::hbm<const float>>);
 static_assert(!std::is_convertible_v<fa::hbm<const float>, fa::hbm<float>>);
 static_assert(!std::is_copy_constructible_v<fa::DeviceBuffer<float>>);
 
+// `auto x = p[i]` is not a value, as it would be on a GPU: so nothing can be done with such an x. It cannot be passed
+// to printf either.
+using HbmElement = fa::hbm<float>::Element;
+using TileElement = fa::SharedElement<float>;
+static_assert(std::is_convertible_v<HbmElement, float> && std::is_convertible_v<TileElement, float>);
+static_assert(!std::is_convertible_v<HbmElement&, float> && !std::is_convertible_v<TileElement&, float>);
+static_assert(std::is_assignable_v<HbmElement, float> && std::is_assignable_v<TileElement, float>);
+static_assert(!std::is_assignable_v<HbmElement&, float> && !std::is_assignable_v<TileElement&, float>);
+static_assert(!std::is_trivially_copyable_v<HbmElement> && !std::is_trivially_copyable_v<TileElement>);
+
 __device__ int global_index() { return int(blockIdx.x * blockDim.x + threadIdx.x); }
 
 __global__ void copy_kernel(fa::hbm<const float> in, fa::hbm<float> out, int read_shift, int write_shift) {
