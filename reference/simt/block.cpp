@@ -51,7 +51,6 @@ void Block::make_threads() {
   for (std::uint32_t index = 0; index < count; ++index) {
     Thread& thread = threads_[index];
     thread.idx = thread_index(index);
-    thread.positions.clear();
     thread.warp->lanes[thread.lane] = &thread;
   }
   for (Warp& warp : warps_) warp.streams.clear();

@@ -1,4 +1,6 @@
 // The course's CUDA on the CPU: see fa/device.h for the vocabulary and README.md for how it works.
+//
+// The names live in an inline namespace: Part I has an fa::hbm of its own (fa/hbm.h), and one program may hold both.
 
 #pragma once
 

@@ -36,10 +36,10 @@ void check_hbm(HbmBuffer& buffer, Index at, Access access) {
   const Kernel& kernel = thread.block->kernel();
   Shadow& element = buffer.shadows[std::size_t(at)];
   if (!kernel.settings.checks) {
-    if (access != Access::read) element.written = true;
+    if (access != Access::read) element.write_time = kHostTime;
     return;
   }
-  if (access != Access::write && !element.written) {
+  if (access != Access::write && element.write_time == 0) {
     stop(thread, "HBM: read of " + text_of_element(buffer, at) + ", which nothing wrote");
   }
   const Conflict conflict = note(element, thread, kernel.first_serial, access);

@@ -44,9 +44,8 @@ HbmBuffer* attach(std::string name, void* data, Index elements, Index element_by
   buffer->elements = elements;
   buffer->element_bytes = element_bytes;
   if (settings().checks) {
-    Shadow untouched;
-    untouched.written = written;
-    buffer->shadows.assign(static_cast<std::size_t>(elements), untouched);
+    buffer->shadows.resize(static_cast<std::size_t>(elements));
+    if (written) mark_written(*buffer, 0, elements);
   }
   return buffer;
 }
@@ -56,13 +55,13 @@ void detach(HbmBuffer* buffer) {
   const std::scoped_lock lock(all.mutex);
   ++buffer->generation;
   buffer->data = nullptr;
-  buffer->shadows = {};
+  std::vector<Shadow>().swap(buffer->shadows);  // gives its memory back, which = {} would not
   all.freed.push_back(buffer);
 }
 
 void mark_written(HbmBuffer& buffer, Index first, Index count) {
   if (buffer.shadows.empty()) return;
-  for (Index at = first; at < first + count; ++at) buffer.shadows[static_cast<std::size_t>(at)].written = true;
+  for (Index at = first; at < first + count; ++at) buffer.shadows[std::size_t(at)].write_time = kHostTime;
 }
 
 std::size_t hbm_slots() {

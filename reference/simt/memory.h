@@ -26,9 +26,12 @@ struct HbmBuffer {
   std::vector<Shadow> shadows;   // one for each element; empty when nothing is checked
 
   // Blocks run on several cores: whoever touches element `at` and its shadow holds this lock meanwhile.
-  std::atomic_flag& lock_of(Index at) { return locks[static_cast<std::size_t>(at) % kLocks]; }
+  std::atomic_flag& lock_of(Index at) { return locks[static_cast<std::size_t>(at) % kLocks].flag; }
   static constexpr std::size_t kLocks = 64;
-  std::atomic_flag locks[kLocks] = {};
+  struct alignas(64) ElementLock {  // a cache line each, so that cores which hold different ones do not slow each other
+    std::atomic_flag flag = {};
+  };
+  ElementLock locks[kLocks];
 };
 
 class Lock {

@@ -11,9 +11,9 @@ std::uint16_t first_member(const Crowd& crowd) {
   return static_cast<std::uint16_t>(crowd.warp * kWarp + std::uint32_t(std::countr_zero(crowd.lanes)));
 }
 
-// Whether what thread `earlier` of this block and epoch did at `clock` comes before what `thread` does now.
+// Whether what thread `earlier` of this block and epoch did at `clock` comes before what `thread` does now. (Each lane
+// knows its own clock.)
 bool in_order(std::uint32_t earlier, std::uint32_t clock, const Thread& thread) {
-  if (earlier == thread.index) return true;
   return earlier / kWarp == thread.index / kWarp && thread.seen[earlier % kWarp] >= clock;
 }
 
@@ -23,10 +23,10 @@ bool in_order(std::uint64_t time, const Thread& thread, std::uint32_t first_seri
   return block < first_serial || (block == block_serial_of(thread.now) && time < thread.now);
 }
 
-Conflict conflict_with(const Touch& writer, const Thread& thread, std::uint32_t first_serial) {
-  if (in_order(writer.time, thread, first_serial)) return {};
-  if (writer.time == thread.now && in_order(writer.thread, writer.clock, thread)) return {};
-  return {true, Access::write, block_serial_of(writer.time), writer.thread};
+Conflict conflict_with_writer(const Shadow& element, const Thread& thread, std::uint32_t first_serial) {
+  if (in_order(element.write_time, thread, first_serial)) return {};
+  if (element.write_time == thread.now && in_order(element.writer, element.writer_clock, thread)) return {};
+  return {true, Access::write, block_serial_of(element.write_time), element.writer};
 }
 
 Conflict conflict_with(const Crowd& crowd, Access kind, const Thread& thread, std::uint32_t first_serial) {
@@ -74,7 +74,7 @@ void join(Crowd& crowd, const Thread& thread, std::uint32_t first_serial) {
 }  // namespace
 
 Conflict note(Shadow& element, const Thread& thread, std::uint32_t first_serial, Access access) {
-  Conflict conflict = conflict_with(element.writer, thread, first_serial);
+  Conflict conflict = conflict_with_writer(element, thread, first_serial);
   if (!conflict && access != Access::read) {
     conflict = conflict_with(element.readers, Access::read, thread, first_serial);
   }
@@ -92,10 +92,9 @@ Conflict note(Shadow& element, const Thread& thread, std::uint32_t first_serial,
       element.has_atomics = true;
       break;
     case Access::write:
-      element.writer = {thread.now, clock_of(thread), static_cast<std::uint16_t>(thread.index)};
-      element.written = true;
-      element.readers = {};
-      if (element.has_atomics) element.atomics = {};
+      element.write_time = thread.now;
+      element.writer_clock = clock_of(thread);
+      element.writer = static_cast<std::uint16_t>(thread.index);
       element.has_atomics = false;
       break;
   }

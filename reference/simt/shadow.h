@@ -20,12 +20,8 @@ namespace fa::simt {
 
 enum class Access : std::uint8_t { read, write, atomic };
 
-// One access: by whom and when. time = 0: nobody yet.
-struct Touch {
-  std::uint64_t time = 0;
-  std::uint32_t clock = 0;   // of the lane
-  std::uint16_t thread = 0;  // its index in the block
-};
+// When the host wrote, or a launch without checks: before all blocks.
+inline constexpr std::uint64_t kHostTime = time_of(0, 1);
 
 // All who read an element, or updated it atomically, since it was written. Not a list: whoever comes later needs an
 // order with each of them, so it is enough to remember the latest ones, and one more of another warp and of another
@@ -43,11 +39,13 @@ struct Crowd {
 };
 
 // The memory of one element. Of its writers the last suffices: it came in order after the others, so whoever comes in
-// order after it comes after them, too. That is not so for atomic operations, which come in any order.
+// order after it comes after them, too. That is not so for atomic operations, which come in any order. Who read or
+// updated before the last write may stay: whoever is not in order with them is not in order with the write either.
 struct Shadow {
-  Touch writer;
-  bool written = false;  // HBM only: by the host, or by any launch
-  bool has_atomics = false;
+  std::uint64_t write_time = 0;  // 0: nobody wrote
+  std::uint32_t writer_clock = 0;
+  std::uint16_t writer = 0;  // its index in the block
+  bool has_atomics = false;  // since it was written
   Crowd readers;
   Crowd atomics;
 };
@@ -66,13 +64,13 @@ struct Conflict {
 Conflict note(Shadow& element, const Thread& thread, std::uint32_t first_serial, Access access);
 
 // The common case of a read, and nothing else: another lane of the warp, or this one, has just read the element. What
-// was in order for that lane is so for this one, unless it was the work of the same epoch. Whether it was that case;
-// then the read is noted.
+// was in order for that lane is so for this one, unless it was done in this epoch. Whether it was that case; then the
+// read is noted.
 inline bool note_common_read(Shadow& element, const Thread& thread) {
   Crowd& readers = element.readers;
   if (readers.time != thread.now || readers.clock != thread.seen[thread.lane]) return false;
   if (readers.warp != thread.index / kWarp) return false;
-  if (element.writer.time == thread.now || element.has_atomics) return false;
+  if (element.write_time == thread.now || element.has_atomics) return false;
   readers.lanes |= 1u << thread.lane;
   return true;
 }

@@ -53,7 +53,7 @@ std::string SharedStorage::text_of_element(Index at) const {
   std::string indices;
   for (int dimension = layout.rank - 1; dimension >= 0; --dimension) {
     const Index extent = layout.extents[std::size_t(dimension)];
-    indices = '[' + std::to_string(dimension == 0 ? at : at % extent) + ']' + indices;
+    indices = '[' + std::to_string(at % extent) + ']' + indices;
     at /= extent;
   }
   return name() + indices;
@@ -71,7 +71,7 @@ void check_shared(SharedStorage& storage, Index at, Access access) {
   const std::uint32_t block = block_serial_of(thread.now);
   Shadow& element = storage.shadows[std::size_t(at)];
   // Blocks share nothing, and what an earlier block on this OS thread left behind does not count as written.
-  if (access != Access::write && block_serial_of(element.writer.time) != block) {
+  if (access != Access::write && block_serial_of(element.write_time) != block) {
     stop(thread, "shared memory: read of " + storage.text_of_element(at) + ", which nothing wrote");
   }
   const Conflict conflict = note(element, thread, block, access);

@@ -40,25 +40,20 @@ std::string hexadecimal(std::uint32_t mask) {
 
 // The lane whose value `lane` gets from a shuffle.
 std::uint32_t source_of(const Arrival& arrival, std::uint32_t lane) {
-  const std::uint32_t width = arrival.width, first = lane / width * width, place = lane - first;
-  std::uint32_t source = lane;
+  const std::uint32_t argument = arrival.argument;
+  const std::uint32_t first = lane / arrival.width * arrival.width, end = first + arrival.width;  // its segment
   switch (arrival.operation) {
     case WarpOperation::shuffle:
-      source = first + arrival.argument % width;
-      break;
+      return first + argument % arrival.width;
     case WarpOperation::shuffle_up:
-      source = place >= arrival.argument ? lane - arrival.argument : lane;
-      break;
+      return argument <= lane - first ? lane - argument : lane;
     case WarpOperation::shuffle_down:
-      source = arrival.argument < width - place ? lane + arrival.argument : lane;
-      break;
+      return argument < end - lane ? lane + argument : lane;
     case WarpOperation::shuffle_xor:
-      source = lane ^ arrival.argument;
-      break;
+      return (lane ^ argument) < end ? lane ^ argument : lane;  // an earlier segment may be read
     default:
-      break;
+      return lane;
   }
-  return source < first + width ? source : lane;
 }
 
 bool takes_part(std::uint32_t mask, std::uint32_t lane) { return (mask >> lane & 1u) != 0; }

@@ -169,6 +169,15 @@ TEST_CASE("a pointer to a freed buffer stays stale when its place is taken again
   check_fault([&] { fa::launch<copy_kernel>({{1}, {32}}, stale, out.data(), 0, 0); }, {"whose memory was freed"});
 }
 
+TEST_CASE("of a buffer that was freed, only its name is kept") {
+  float value = 0.0f;
+  fa::simt::HbmBuffer* const buffer = fa::simt::attach("in", &value, 1, sizeof value, true);
+  CHECK(buffer->shadows.size() == 1);
+  fa::simt::detach(buffer);
+  CHECK(buffer->shadows.capacity() == 0);
+  CHECK(buffer->name == "in");
+}
+
 TEST_CASE("a buffer that moves keeps its memory, and pointers to it stay valid") {
   fa::DeviceBuffer<float> in("in", counting_up(32)), out("out", 32);
   const fa::hbm<const float> pointer = in.data();

@@ -74,19 +74,29 @@ __global__ void columns_kernel(fa::hbm<const float> in, fa::hbm<float> out, bool
   out[row] = sum;
 }
 
-// Thread 0 writes one element more than the others at the end; then all write a row.
-__global__ void uneven_kernel(fa::hbm<float> out, bool barrier) {
+enum Between { nothing, barrier, warp_barrier, other_access, next_block };
+
+// Thread 0 writes one element more than the others; then all write a row.
+__global__ void uneven_kernel(fa::hbm<float> out, fa::hbm<const float> in, int between) {
   const int me = int(threadIdx.x);
-  if (me == 0) out[64] = 1.0f;
-  if (barrier) __syncthreads();
-  out[me] = 1.0f;
+  float value = 1.0f;
+  if (between != next_block || blockIdx.x == 0) {
+    if (me == 0 && between != other_access) out[64] = value;
+    if (me == 0 && between == other_access) value = out[64];
+  }
+  if (between == barrier) __syncthreads();
+  if (between == warp_barrier) __syncwarp();
+  if (between == other_access) value += in[me];
+  if (between != next_block || blockIdx.x == 1) out[me] = value;
 }
 
-Index sectors_of_uneven(bool barrier) {
-  fa::DeviceBuffer<float> out("out", 65);
+// Sectors of `out` that are written.
+Index sectors_of_uneven(Between between) {
+  const fa::DeviceBuffer<float> in("in", counting_up(32));
+  fa::DeviceBuffer<float> out("out", counting_up(65));
+  const fa::simt::With settings(fa::simt::with_workers(1));
   const fa::DeviceMeter meter;
-  fa::launch<uneven_kernel>({{1}, {32}}, out.data(), barrier);
-  CHECK(meter.total() == Traffic{0, 33 * 4});
+  fa::launch<uneven_kernel>({{between == next_block ? 2 : 1}, {32}}, out.data(), in.data(), int(between));
   return meter.written_sectors();
 }
 
@@ -104,8 +114,11 @@ TEST_CASE("each load is counted by itself: what one brought, the next one asks f
 }
 
 TEST_CASE("a barrier sets the lanes even after some made more accesses than others") {
-  CHECK(sectors_of_uneven(true) == 1 + 4);
-  CHECK(sectors_of_uneven(false) == 6);  // inexact, as counting.h says: thread 0 is one access ahead of the others
+  CHECK(sectors_of_uneven(barrier) == 1 + 4);
+  CHECK(sectors_of_uneven(warp_barrier) == 1 + 4);
+  CHECK(sectors_of_uneven(next_block) == 1 + 4);
+  CHECK(sectors_of_uneven(other_access) == 4);  // reads and writes are matched apart, and buffer by buffer
+  CHECK(sectors_of_uneven(nothing) == 6);  // inexact, as counting.h says: thread 0 is one write ahead of the others
 }
 
 // ---- By buffer, by launch

@@ -1,8 +1,10 @@
 // fa::launch on the emulator: who runs, in which order, on how many cores, and what comes out of a launch that fails.
 
 #include <algorithm>
-#include <numeric>
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "simt_support.h"
 
@@ -74,15 +76,17 @@ TEST_CASE("threads run forward, backward, or shuffled by a seed") {
   CHECK(shuffled == turns(Order::shuffled, 7));
   CHECK(shuffled != turns(Order::shuffled, 8));
   CHECK_FALSE(std::equal(shuffled.begin(), shuffled.begin() + 40, shuffled.begin() + 40));  // each block its own
+  const std::vector<int> next_seed = turns(Order::shuffled, 8);  // by seed + block, whatever ran before on this core
+  CHECK(std::equal(shuffled.begin() + 40, shuffled.end(), next_seed.begin()));
 }
 
 // ---- Several cores
 
 namespace {
 
-__global__ void fail_in_some_kernel(fa::hbm<int> out, int first, int step) {
+__global__ void fail_in_some_kernel(fa::hbm<int> out, int first, int step, bool early_ones_last) {
   const int block = int(blockIdx.x);
-  for (int e = 0; e < 20 * (60 - block); ++e) out[block] = e;  // early blocks take longest
+  for (int e = 0; e < 100 * (early_ones_last ? 60 - block : block); ++e) out[block] = e;
   __syncthreads();
   if (block >= first && (block - first) % step == 0) out[-block] = 1;
   __syncthreads();
@@ -125,12 +129,37 @@ TEST_CASE("several cores give the same results and counts as one") {
 TEST_CASE("of several blocks that fail, the first one of the grid is reported, on any number of cores") {
   for (const int workers : {1, 2, 4}) {
     const fa::simt::With settings(fa::simt::with_workers(workers));
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 40; ++round) {
       fa::DeviceBuffer<int> out("out", 60);
-      check_fault([&] { fa::launch<fail_in_some_kernel>({{60}, {1}}, out.data(), 5, 3); },
+      check_fault([&] { fa::launch<fail_in_some_kernel>({{60}, {1}}, out.data(), 5, 1 + round % 3, round % 2 == 0); },
                   {"HBM: write to out[-5], which has 60 elements", "block (5, 0, 0)"});
     }
   }
+}
+
+namespace {
+
+std::atomic<int> running_blocks, failing_blocks;
+
+// Block 0 fails while block 1 runs; block 1 fails when that is long over.
+__global__ void fail_in_turn_kernel(fa::hbm<int> out) {
+  const int block = int(blockIdx.x);
+  ++running_blocks;
+  while (running_blocks < 2) std::this_thread::yield();
+  while (failing_blocks < block) std::this_thread::yield();
+  if (block == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ++failing_blocks;
+  out[-1 - block] = 1;
+}
+
+}  // namespace
+
+TEST_CASE("a block that fails later than an earlier one does not hide it") {
+  const fa::simt::With settings(fa::simt::with_workers(2));
+  running_blocks = failing_blocks = 0;
+  fa::DeviceBuffer<int> out("out", 1);
+  check_fault([&] { fa::launch<fail_in_turn_kernel>({{2}, {1}}, out.data()); }, {"out[-1]", "block (0, 0, 0)"});
+  CHECK(failing_blocks == 2);
 }
 
 // ---- What a kernel throws comes out of launch(), and the next launch runs

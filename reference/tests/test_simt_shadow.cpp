@@ -17,6 +17,8 @@ using fa::simt::HappensBefore;
 using fa::simt::Shadow;
 using fa::simt::Thread;
 
+static_assert(sizeof(Shadow) == 80);  // as simt/README.md says
+
 constexpr int kBlocks = 3;
 constexpr int kThreads = 70;  // three warps, the last one ragged
 constexpr int kElements = 2;
