@@ -41,6 +41,22 @@ inline fa::Inputs three_times(fa::Inputs inputs) {
   return inputs;
 }
 
+// One NaN: in each operand, in row 1 or row 5 of the first head. The second time all weights but one are 0 in float:
+// they must not hide it, since 0 · NaN is NaN.
+inline std::vector<fa::Inputs> nan_in_each_operand(const fa::Shape& shape) {
+  std::vector<fa::Inputs> result;
+  for (const fa::InputKind kind : {fa::InputKind::normal, fa::InputKind::one_hot}) {
+    for (const auto operand : {&fa::Inputs::q, &fa::Inputs::k, &fa::Inputs::v, &fa::Inputs::dout}) {
+      for (const fa::Index row : {1, 5}) {
+        fa::Inputs inputs = fa::make_inputs(shape, kind);
+        (inputs.*operand).at(std::size_t((row + 1) * shape.D - 1)) = fa::nan;
+        result.push_back(inputs);
+      }
+    }
+  }
+  return result;
+}
+
 // What the forward pass leaves: P and out, computed in double and rounded once.
 struct Forward {
   std::vector<float> p;    // (B, H, Nq, Nk)

@@ -86,11 +86,16 @@ inline void call_with_small(std::string_view small, const fa::Shape& shape, cons
   }
 }
 
-// One NaN: in a query, a key or a value, as in fa::inputs_with_nan; or in the dout of query 1.
+// One NaN: in a query, a key or a value, as in fa::inputs_with_nan; or in the dout of query 1; or in a value or a dout
+// where all weights but one are 0 in float. They must not hide it, since 0 · NaN is NaN.
 inline std::vector<fa::Inputs> nan_in_each_operand(const fa::Shape& shape) {
   std::vector<fa::Inputs> result = fa::inputs_with_nan(shape);
   result.push_back(fa::make_inputs(shape));
   result.back().dout.at(static_cast<std::size_t>(2 * shape.D - 1)) = fa::nan;
+  for (const auto operand : {&fa::Inputs::v, &fa::Inputs::dout}) {
+    result.push_back(fa::make_inputs(shape, fa::InputKind::one_hot));
+    (result.back().*operand).at(static_cast<std::size_t>(6 * shape.D - 1)) = fa::nan;
+  }
   return result;
 }
 
