@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from . import screen
+from . import fault, gpu, screen
 from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
@@ -43,7 +43,7 @@ def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, secon
     screen.code("")
     failed_before_stop = found.broken and not (found.stop and found.broken is found.stop.property)
     if failed_before_stop:
-        _property(lesson, found.broken, found.failure)
+        _property(lesson, found.broken, found.failure, build)
     if found.stop:
         _stopped(lesson, found.stop, None if failed_before_stop else found.failure, build)
     _verdict(found.word, f"{_counts(found, only)} ({seconds:.1f} s)", _not_started_step(found))
@@ -79,7 +79,7 @@ def _verdict(word: str, rest: str = "", of: str = "") -> None:
     screen.say(("verdict: ", "bold"), (of + word, screen.style(word)), f"  {rest}" if rest else "")
 
 
-def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
+def _property(lesson: Lesson, broken: Property, failure: Failure, build: Build) -> None:
     screen.say(("This must hold, and does not: ", ""), (broken.name, "bold"), indent=4)
     _message(lesson, failure)
     _where(failure.context)
@@ -90,9 +90,7 @@ def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
     line = failure.line if failure.file == broken.file else broken.line
     screen.say(f"the test: {relative(broken.file, lesson)}:{line}", indent=6)
     _printed(broken.printed)
-    # The catalog's mistakes fail by a comparison or are stopped by the emulator; another exception has another cause.
-    if not failure.thrown or failure.by_emulator:
-        _known_mistakes(lesson, broken.name)
+    _known_mistakes(lesson, broken.name, failure, build)
     screen.code("")
 
 
@@ -104,12 +102,16 @@ def _message(lesson: Lesson, failure: Failure) -> None:
         screen.say(text, indent=6 + len(line) - len(text))
 
 
-def _known_mistakes(lesson: Lesson, test: str) -> None:
-    known = [one for one in lesson.mistakes if one.caught_by == test]
+def _known_mistakes(lesson: Lesson, test: str, failure: Failure, build: Build) -> None:
+    """Those that break this test in the same way, as far as it is known. A GPU tells less than the emulator, so there
+    all of them may be meant."""
+    met = fault.classify(failure.message, failure.thrown)
+    known = [one for one in lesson.mistakes if one.caught_by == test and met.kind != "exception"]
+    known = known if build.preset == gpu.PRESET else fault.closest(known, met)
     if not known:
         return
     screen.code("")
-    screen.say("Some mistakes that break this test (yours may be another):", indent=4)
+    screen.say("Some mistakes that fail like this (yours may be another):", indent=4)
     for one in known:
         screen.say(screen.BULLET + one.title, indent=6)
     if len(known) == 1:

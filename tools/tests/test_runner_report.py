@@ -66,7 +66,7 @@ class KnownMistakes(Checked):
     def test_one_is_explained(self):
         output = self.shown(RIGHT, WRONG)
         self.assertIn(
-            "    Some mistakes that break this test (yours may be another):\n"
+            "    Some mistakes that fail like this (yours may be another):\n"
             "      · The maximum starts at 0\n        All weights underflow.\n",
             output,
         )
