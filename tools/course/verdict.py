@@ -45,6 +45,8 @@ class Verdict:
     broken: Property | None = None  # the first property that fails
     failure: Failure | None = None  # and the first thing wrong in it
     stop: Stop | None = None
+    printed: str = ""  # on stdout, by all tests
+    complaints: str = ""  # on stderr
 
 
 def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: int | None, seconds: float) -> Verdict:
@@ -70,7 +72,9 @@ def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: 
     else:
         word = RIGHT if RIGHT in states else SKIPPED
     counts = (states.count(state) for state in (RIGHT, WRONG, NOT_STARTED, SKIPPED))
-    return Verdict(word, steps, *counts, broken, failure, stop)
+    printed = "".join(one.printed for one in properties)
+    complaints = "" if stop and stop.said else _complaints(run.stderr)
+    return Verdict(word, steps, *counts, broken, failure, stop, printed, complaints)
 
 
 def _stop(report: Report, run: process.Finished, seconds: float) -> Stop | None:
@@ -94,6 +98,11 @@ def _sanitizer(stderr: str) -> str:
     summary = next((line for line in lines if line.startswith("SUMMARY: ")), "")
     detail = next((line for line in lines if ": runtime error: " in line), "")
     return (detail or summary).removeprefix("SUMMARY: ")
+
+
+def _complaints(stderr: str) -> str:
+    """Without the line by which the program says which file it tests."""
+    return "".join(line for line in stderr.splitlines(True) if not line.startswith("implementation:"))
 
 
 def _check_consistent(report: Report, run: process.Finished) -> None:

@@ -82,7 +82,7 @@ class Children(CourseFolder):
 
     def test_code_and_streams(self):
         done = self.limited(
-            "import sys; print('a'); print('b', file=sys.stderr); open(sys.argv[2], 'w').write('c'); sys.exit(3)"
+            "import sys; print('a'); print('b', file=sys.stderr); open(sys.argv[2].removeprefix('xml::out='), 'w').write('c'); sys.exit(3)"
         )
         self.assertEqual(
             (done.code, done.stdout, done.stderr, done.report, done.timed_out), (3, "a\n", "b\n", "c", False)
