@@ -161,12 +161,16 @@ class Benchmark(CourseFolder):
         script = self.root / "bench"
         script.write_text(f"#!{sys.executable}\n{program}\n")
         script.chmod(0o755)
-        return bench._measure(script, list(arguments), self.root)
+        return bench._raw(script, list(arguments), self.root), bench._table(script, list(arguments), self.root)
 
     def test_its_exit_code_is_ours(self):
-        self.assertEqual(self.measure("import sys; sys.exit(3)"), 3)
-        self.assertEqual(self.measure("import os; os.kill(os.getpid(), 9)"), 137)
+        self.assertEqual(self.measure("import sys; sys.exit(3)"), (3, 3))
+        self.assertEqual(self.measure("import os; os.kill(os.getpid(), 9)"), (137, 137))
         self.assertIn("-- --benchmark_filter=REGEX", self.output())
+
+    def test_without_results_it_is_not_done(self):
+        self.assertEqual(self.measure("print('Failed to match any benchmarks')"), (0, 1))
+        self.assertIn("Failed to match any benchmarks\n", self.output())
 
     def test_ctrl_c_ends_it(self):
         # As the terminal does it: the whole foreground group gets the signal.
