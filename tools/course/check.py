@@ -29,7 +29,7 @@ def check(
     started = time.monotonic()
     before = lesson.fingerprint()
     state = State(lesson.root)
-    build = gpu.build_to_run(lesson, "check") if on_gpu else Build(lesson.root, "sanitize" if sanitize else "cpu")
+    build = gpu.build_to_compile(lesson, "check") if on_gpu else Build(lesson.root, "sanitize" if sanitize else "cpu")
     target = f"test_exercise_{lesson.number}"
     report.heading(lesson)
     if build.preset != "cpu" and not (build.folder / "build.ninja").exists():
@@ -103,11 +103,19 @@ def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: fl
     with screen.progress(f"testing lesson {lesson.number}"):
         run = process.limited(command, lesson.root, limit)
     if build.preset == gpu.PRESET and (reason := gpu.why_skipped(run.stderr)):
-        raise gpu.no_gpu(reason, lesson, "check")
-    verify_implementation(run, lesson, limit)
+        return verdict.without_device(reason, lesson.steps, step)
     told = catch_xml.parse(run.report)
+    _verify_start(run, told)
+    verify_implementation(run, lesson, limit)
     catch_xml.share_out(told, run.stdout)
     return verdict.judge(told, run, lesson.steps, step, limit)
+
+
+def _verify_start(run: process.Finished, told: catch_xml.Report) -> None:
+    """A program that refuses to begin, because of a variable of the environment, say, tells why itself."""
+    said = verdict.complaints(run.stderr).strip()
+    if run.code > 0 and not run.timed_out and not told.properties and said and not verdict.sanitizer(run.stderr):
+        raise InternalError("The test program stopped before its first test:", *said.splitlines()[-5:])
 
 
 def verify_implementation(run: process.Finished, lesson: Lesson, limit: float) -> None:
@@ -133,6 +141,7 @@ def verify_implementation(run: process.Finished, lesson: Lesson, limit: float) -
             f"The test program {end} before it said which file it tests, so there is no verdict.",
             f"Does {lesson.exercise} define main(), or a global variable whose initialization fails?",
             "Otherwise remove the folder build/ and check again.",
+            *verdict.complaints(run.stderr).strip().splitlines()[-5:],
         )
     if said != expected:
         raise InternalError(

@@ -42,6 +42,11 @@ def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, secon
         state = screen.mark(step.state) + step.state
         screen.say(f"step {step.number}  {step.title:{wide}}  ", (state, screen.style(step.state)), indent=4)
     screen.code("")
+    if found.no_device:
+        screen.say(f"It compiles. No test ran, for want of a GPU: {found.no_device}.", indent=4)
+        screen.code("")
+        _verdict(found.word, f"no test ran ({seconds:.1f} s)")
+        return
     failed_before_stop = found.broken and not (found.stop and found.broken is found.stop.property)
     if failed_before_stop:
         _property(lesson, found.broken, found.failure, build)

@@ -249,6 +249,15 @@ class NoVerdict(unittest.TestCase):
         with self.assertRaises(InternalError):
             check.verify_implementation(Finished(-11, "", "", "", False), LESSON, 60)
 
+    def test_a_program_that_refuses_to_begin_is_heard(self):
+        refusal = "FA_SIMT_ORDER = 'sideways': must be forward, backward or shuffled:SEED\n"
+        for stderr in (refusal, RIGHT_FILE + refusal):
+            with self.assertRaises(InternalError) as caught:
+                check._verify_start(Finished(1, "", stderr, HEAD, False), catch_xml.parse(HEAD))
+            self.assertEqual(caught.exception.details, (refusal.strip(),))
+        check._verify_start(Finished(1, "", RIGHT_FILE, HEAD, False), catch_xml.parse(HEAD))
+        check._verify_start(Finished(1, "", refusal, HEAD, False), catch_xml.parse(HEAD + case("a", 1)))
+
     def test_the_limit_came_first(self):
         with self.assertRaisesRegex(InternalError, "was ended after 1e-09 s, before it said"):
             check.verify_implementation(Finished(-9, "", "", "", True), LESSON, 1e-9)
