@@ -231,10 +231,31 @@ class Suite(CourseFolder):
         self.write("ctest.xml", '<testsuite name="x" tests="12" failures="2" disabled="0" skipped="1"></testsuite>')
         self.assertEqual(suite.count(self.root / "ctest.xml", ""), (9, 2, 1))
 
-    def test_the_count_is_said_once(self):
-        for line in ("100% tests passed, 0 tests failed out of 255", "1/255 Test   #1: a ...   Passed    0.01 sec"):
+    def test_what_fails_is_shown_whole_and_nothing_else(self):
+        failed = "2/255 Test   #2: 05/solution/b ...***Failed    0.01 sec"
+        for line in (
+            "Test project /course/build/cpu",
+            "        Start   1: 05/solution/a",
+            "  1/255 Test   #1: 05/solution/a ...   Passed    0.01 sec",
+            failed,
+            "b.cpp:3: FAILED:",
+            "  3/255 Test   #3: device/c ...***Skipped   0.01 sec",
+            "",
+            "100% tests passed, 0 tests failed out of 255",
+        ):
             suite._show(line, lambda done, total: None)
-        self.assertEqual(self.output(), "1/255 Test   #1: a ...   Passed    0.01 sec\n")
+        self.assertEqual(self.output(), f"{failed}\nb.cpp:3: FAILED:\n")
+
+    def test_a_line_for_each_program(self):
+        cases = (
+            '<testcase name="05/solution/e^(s - m) / l" status="run"/><testcase name="05/solution/b" status="fail"/>'
+            '<testcase name="reference/x" status="run"/><testcase name="device/y" status="notrun"><skipped/></testcase>'
+        )
+        self.write("ctest.xml", f"<testsuite>{cases}</testsuite>")
+        self.assertEqual(
+            suite.by_program(self.root / "ctest.xml"),
+            ["05/solution  1 passed, 1 failed", "reference    1 passed", "device       1 skipped"],
+        )
 
     def test_no_count_is_an_error(self):
         with self.assertRaises(InternalError):
