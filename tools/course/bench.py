@@ -11,6 +11,8 @@ from .build import Build
 from .errors import NOT_RIGHT, RIGHT, InternalError
 from .lessons import Lesson
 
+# What Google Benchmark says of the machine.
+_AROUND = re.compile(r"\d{4}-\d\d-|Run(ning| on) |CPU Caches:|  L\d |Load Average|\*\*\*WARNING|-+$|Benchmark  |$")
 # Flags of Google Benchmark that ask for another output than the table.
 _OTHER_OUTPUT = ("--benchmark_format", "--benchmark_out", "--benchmark_list_tests", "--help")
 
@@ -23,7 +25,7 @@ def bench(lesson: Lesson, exercise: bool, arguments: list[str], on_gpu: bool = F
     raw = raw or any(one.startswith(_OTHER_OUTPUT) for one in arguments)
     code = (_raw if raw else _table)(program, arguments, lesson.root)
     if lesson.in_cuda() and not on_gpu:
-        screen.note("bytes are a GPU's, times the emulator's: those say nothing about a GPU.")
+        screen.note("times are the emulator's; they say nothing about a GPU.")
     if exercise and code != 0:
         screen.note(f"it ended with exit code {code}. Is your file right? ./course check {lesson.number}")
     return code
@@ -50,26 +52,29 @@ def _table(program: Path, arguments: list[str], root: Path) -> int:
     logs = root / ".course" / "logs"
     results = logs / f"{program.name}.json"
     results.unlink(missing_ok=True)
-    out = ["--benchmark_color=false", f"--benchmark_out={results}", "--benchmark_out_format=json"]
-    done = set()
+    command = [str(program), *arguments, f"--benchmark_out={results}", "--benchmark_out_format=json"]
     with screen.progress("measuring") as update:
+        listing = [str(program), *arguments, "--benchmark_list_tests"]
+        names = set(process.stream(listing, root, logs / "bench.log")[1].split())
+        done = set()
 
         def on_line(line: str) -> None:
-            if result := re.match(r"(\S+/\S*)\s+\d", line):
-                done.add(result[1])
-                update(len(done), None)
+            name = line.split(" ")[0]
+            done.update({name, name.rpartition("_")[0]} & names)  # f/N:8, and of repetitions f/N:8_median
+            if done:
+                update(len(done), len(names))
 
-        code, output = process.stream([str(program), *arguments, *out], root, logs / "bench.log", on_line)
+        code, output = process.stream(command, root, logs / "bench.log", on_line)
     try:
         runs = json.loads(results.read_text(encoding="utf-8"))["benchmarks"]
     except (OSError, ValueError, KeyError):
         runs = []
     if runs:
         bench_table.show(runs)
+        screen.note(f"as JSON: {results.relative_to(root)}; as Google Benchmark prints it: --raw")
     if code != 0 or not runs:
-        for line in output.strip().splitlines()[-5:]:
+        for line in [line for line in output.splitlines() if not _AROUND.match(line)][-5:]:
             screen.code(line)
-    screen.note(f"all numbers: {results.relative_to(root)}. As Google Benchmark prints them: add --raw")
     if not arguments:
         screen.note("to run a part of it, add: -- --benchmark_filter=REGEX")
     return _as_shell(code) or (RIGHT if runs else NOT_RIGHT)

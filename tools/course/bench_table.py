@@ -11,7 +11,8 @@ _FORMULAS = {"formula_read_bytes": "read_bytes", "formula_written_bytes": "writt
 _SECTORS = ("read_sectors", "written_sectors")
 # The others in this order; those that do not fit the terminal are left out, from the end.
 _FIRST = ("accesses", "flops_per_second", "peak_share", "hbm_bytes", "read_bytes", "written_bytes", "scratch_bytes")
-_LAST = ("sram_bytes", "shared_bytes", "Br", "Bc")
+_TILES = ("Br", "Bc")
+_LAST = ("sram_bytes", "shared_bytes", "tiles")
 _OWN = {  # keys of a run that are no counters
     *("name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions", "repetition_index"),
     *("threads", "iterations", "real_time", "cpu_time", "time_unit", "aggregate_name", "aggregate_unit", "label"),
@@ -25,7 +26,8 @@ def show(runs: list[dict]) -> None:
     rows = _chosen(runs)
     exact = _table(rows, lambda count: f"{count:,.0f}")
     short = _table(rows, lambda count: demo_screen.size(count, ""))
-    heads, *lines = _cut(exact if len(_cut(exact)[0]) >= len(_cut(short)[0]) else short)
+    # Exact numbers, unless they push out more than the tiles.
+    heads, *lines = _cut(exact if set(exact[0]) - set(_cut(exact)[0]) <= set(_LAST) else short)
     widths = [max(len(line[at]) for line in [*_two_lines(heads), *lines]) for at in range(len(heads))]
     for head in _two_lines(heads):
         screen.code(_line(head, widths))
@@ -51,14 +53,27 @@ def _chosen(runs: list[dict]) -> list[dict]:
         if run.get("aggregate_name") == "median" or name not in spread and run.get("run_type") != "aggregate":
             family, _, arguments = _HOW.sub("", name).partition("/")
             rows.append({"family": family, "arguments": arguments, "run": run, "spread": spread.get(name)})
+    for family in {row["family"] for row in rows}:
+        _name_what_is_common([row for row in rows if row["family"] == family])
     return rows
+
+
+def _name_what_is_common(rows: list[dict]) -> None:
+    """The arguments with which all rows of a benchmark begin go to its name: v1_tiles/N:256, and a row for each Br and Bc."""
+    parts = [row["arguments"].split("/") for row in rows]
+    common = 0
+    while len(rows) > 1 and all(len(one) > common + 1 and one[common] == parts[0][common] for one in parts):
+        common += 1
+    for row, one in zip(rows, parts, strict=True):
+        row["family"] = "/".join([row["family"], *one[:common]])
+        row["arguments"] = "/".join(one[common:])
 
 
 def _table(rows: list[dict], count) -> list[list[str]]:
     """Cells, a line for the heads first. `count` writes a number of bytes or the like."""
-    runs = [row["run"] for row in rows]
+    runs = [_with_tiles(row["run"]) for row in rows]
     present = list(dict.fromkeys(name for run in runs for name in run if name not in _OWN))
-    hidden = {*_SAME_FOR_ALL, *_FORMULAS, *_SECTORS, *_FIRST, *_LAST}
+    hidden = {*_SAME_FOR_ALL, *_FORMULAS, *_SECTORS, *_TILES, *_FIRST, *_LAST}
     if "flops_per_second" in present:
         hidden.add("flops")  # a number, and no rate as elsewhere
     others = [name for name in present if name not in hidden]
@@ -74,6 +89,10 @@ def _table(rows: list[dict], count) -> list[list[str]]:
     for name in (one for one in _LAST if one in present):
         columns[name] = [_value(name, run[name], count) if name in run else "" for run in runs]
     return [list(columns), *(list(cells) for cells in zip(*columns.values(), strict=True))]
+
+
+def _with_tiles(run: dict) -> dict:
+    return {**run, "tiles": "×".join(f"{run[name]:.0f}" for name in _TILES)} if set(_TILES) <= set(run) else run
 
 
 def _cut(table: list[list[str]]) -> list[list[str]]:
@@ -104,7 +123,9 @@ def _head(name: str) -> str:
     return {"flops": "FLOP/s", "flops_per_second": "FLOP/s", "peak_share": "of_peak"}.get(name, name)
 
 
-def _value(name: str, value: float, count) -> str:
+def _value(name: str, value: float | str, count) -> str:
+    if isinstance(value, str):
+        return value
     if name in ("flops", "flops_per_second"):
         return demo_screen.size(value, "")
     if name == "peak_share":

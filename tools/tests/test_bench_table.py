@@ -13,7 +13,7 @@ def run(name, time=2.0, **more):
 def counted(name, read, formula=None):
     counters = {"read_bytes": read, "written_bytes": 64, "read_sectors": read / 16, "written_sectors": 2}
     formulas = {"formula_read_bytes": formula or read, "formula_written_bytes": 64}
-    return run(name, **counters, **formulas, scratch_bytes=512, Br=32)
+    return run(name, **counters, **formulas, scratch_bytes=512, Br=32, Bc=8)
 
 
 class Table(CourseFolder):
@@ -29,10 +29,10 @@ class Table(CourseFolder):
             lines,
             [
                 "                  read  written  scratch    as by  sectors",
-                "           time  bytes    bytes    bytes  formula     used  Br",
+                "           time  bytes    bytes    bytes  formula     used  tiles",
                 "v1",
-                "  N:64  2.00 ms    640       64      512      yes      52%  32",
-                "  N:9   2.00 ms  6,400       64      512       NO      50%  32",
+                "  N:64  2.00 ms    640       64      512      yes      52%   32×8",
+                "  N:9   2.00 ms  6,400       64      512       NO      50%   32×8",
             ],
         )
 
@@ -50,6 +50,10 @@ class Table(CourseFolder):
             {**run("f/N:8/repeats:5_cv", 0.05), **of_one, "aggregate_name": "cv"},
         )
         self.assertEqual(lines[-1], "  N:8  3.00 ms    5.0%")
+
+    def test_arguments_that_all_have_are_named_once(self):
+        lines = self.shown(run("f/N:8/B:1/B:2"), run("f/N:8/B:2/B:2"))
+        self.assertEqual(lines[-3:], ["f/N:8", "  B:1/B:2  2.00 ms", "  B:2/B:2  2.00 ms"])
 
     def test_a_run_that_failed_says_why(self):
         failed = run("f/N:8", 0, error_occurred=True, error_message="does not fit")
