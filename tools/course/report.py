@@ -147,6 +147,8 @@ def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) 
             f"If something is read or written out of bounds, this shows the line: ./course check {lesson.number} --sanitize",
             indent=6,
         )
+    if b"cout" in lesson.read_exercise():
+        screen.say("What std::cout had to print in this test is lost: Catch2 keeps it. std::printf is not.", indent=6)
     screen.code("")
     if stop.property:
         _printed(stop.property.printed)

@@ -115,6 +115,29 @@ class Printed(Checked):
         self.assertNotIn("warned", self.shown(RIGHT, RIGHT, warning="a.cu:3: bad"))
 
 
+class Crashed(CourseFolder):
+    def shown(self, printed=""):
+        inside = Property("rows sum to 1", ("step2",), "test.cpp", 9, printed=printed)
+        found = verdict.judge(
+            mock.Mock(properties=[inside], complete=False, counted=None),
+            mock.Mock(code=-11, stderr="", timed_out=False),
+            self.lesson.steps,
+            None,
+            60,
+        )
+        self.said.clear()
+        report.tested(self.lesson, found, Build(self.root), None, 0.8)
+        return self.output()
+
+    def test_what_it_printed_before(self):
+        self.assertIn("    it printed:\n      i = 3\n", self.shown("i = 3\n"))
+
+    def test_what_went_through_cout_is_lost(self):
+        self.assertNotIn("std::cout", self.shown())
+        self.write(self.lesson.exercise, "std::cout << 3;")
+        self.assertIn("What std::cout had to print in this test is lost", self.shown())
+
+
 class Faults(Checked):
     def test_a_message_of_several_lines_is_shown_whole_and_its_place_can_be_clicked(self):
         output = self.shown(RIGHT, WRONG, message=FAULT, thrown=True)
