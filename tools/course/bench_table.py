@@ -10,7 +10,8 @@ _SAME_FOR_ALL = ("peak_flops_per_second", "operand_bytes", "l2_bytes")
 _FORMULAS = {"formula_read_bytes": "read_bytes", "formula_written_bytes": "written_bytes"}
 _SECTORS = ("read_sectors", "written_sectors")
 # The others in this order; those that do not fit the terminal are left out, from the end.
-_FIRST = ("accesses", "flops_per_second", "peak_share", "hbm_bytes", "read_bytes", "written_bytes", "scratch_bytes")
+_RATES = ("flops", "flops_per_second", "peak_share")
+_FIRST = ("accesses", *_RATES, "hbm_bytes", "read_bytes", "written_bytes", "scratch_bytes")
 _TILES = ("Br", "Bc")
 _LAST = ("sram_bytes", "shared_bytes", "tiles")
 _OWN = {  # keys of a run that are no counters
@@ -73,9 +74,9 @@ def _table(rows: list[dict], count) -> list[list[str]]:
     """Cells, a line for the heads first. `count` writes a number of bytes or the like."""
     runs = [_with_tiles(row["run"]) for row in rows]
     present = list(dict.fromkeys(name for run in runs for name in run if name not in _OWN))
-    hidden = {*_SAME_FOR_ALL, *_FORMULAS, *_SECTORS, *_TILES, *_FIRST, *_LAST}
     if "flops_per_second" in present:
-        hidden.add("flops")  # a number, and no rate as elsewhere
+        present.remove("flops")  # a number here, and no rate as elsewhere
+    hidden = {*_SAME_FOR_ALL, *_FORMULAS, *_SECTORS, *_TILES, *_FIRST, *_LAST}
     others = [name for name in present if name not in hidden]
     columns = {"": [f"  {row['arguments']}" for row in rows], "time": [_time(run) for run in runs]}
     if any(row["spread"] for row in rows):
