@@ -75,7 +75,7 @@ def _table(rows: list[dict], count) -> list[list[str]]:
     runs = [_with_tiles(row["run"]) for row in rows]
     present = list(dict.fromkeys(name for run in runs for name in run if name not in _OWN))
     if "flops_per_second" in present:
-        present.remove("flops")  # a number here, and no rate as elsewhere
+        present = [name for name in present if name != "flops"]  # a number here, and no rate as elsewhere
     hidden = {*_SAME_FOR_ALL, *_FORMULAS, *_SECTORS, *_TILES, *_FIRST, *_LAST}
     others = [name for name in present if name not in hidden]
     columns = {"": [f"  {row['arguments']}" for row in rows], "time": [_time(run) for run in runs]}
@@ -131,7 +131,7 @@ def _value(name: str, value: float | str, count) -> str:
         return demo_screen.size(value, "")
     if name == "peak_share":
         return f"{value:.1%}"
-    return count(value) if value == int(value) else f"{value:.4g}"
+    return count(value) if value % 1 == 0 else f"{value:.4g}"
 
 
 def _time(run: dict) -> str:
