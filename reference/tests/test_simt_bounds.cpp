@@ -87,11 +87,13 @@ TEST_CASE("an index in a message counts from the start of the buffer, not from t
   check_fault([&] { fa::launch<copy_kernel>({{1}, {1}}, in.data() + 60 - 70, out.data(), 9, 0); }, {"read of in[-1]"});
 }
 
-TEST_CASE("an empty buffer has no element 0") {
+TEST_CASE("a buffer of 0 elements has no element 0, one of 1 no element 1") {
   const fa::DeviceBuffer<float> in("in", 0);
   fa::DeviceBuffer<float> out("out", 1);
   check_fault([&] { fa::launch<copy_kernel>({{1}, {1}}, in.data(), out.data(), 0, 0); },
               {"HBM: read of in[0], which has 0 elements"});
+  check_fault([&] { fa::launch<copy_kernel>({{1}, {1}}, out.data(), out.data(), 1, 0); },
+              {"HBM: read of out[1], which has 1 element\n"});
 }
 
 // ---- Pointers

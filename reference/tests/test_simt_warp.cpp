@@ -214,7 +214,7 @@ TEST_CASE("a mask that leaves out the lane that calls is reported") {
 TEST_CASE("a warp operation that some lanes do not reach is reported") {
   check_faulty(one_leaves, {"__ballot_sync that not all lanes of its mask reach\n  in faulty_kernel, block (0, 0, 0)",
                             "waits at __ballot_sync at " + at_line(kFaultyLine + 1) + ", with the mask 0xffffffff",
-                            "thread (7, 0, 0) has returned from the kernel"});
+                            "thread (7, 0, 0) has come to the end of the kernel"});
   check_faulty(one_waits_elsewhere, {"__syncwarp that not all lanes of its mask reach",
                                      "thread (7, 0, 0) waits at the barrier at " + at_line(kFaultyLine + 2)});
 }
