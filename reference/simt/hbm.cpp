@@ -44,10 +44,10 @@ void check_hbm(HbmBuffer& buffer, Index at, Access access) {
     stop(thread, "HBM: read of " + text_of_element(buffer, at) + ", which nothing wrote");
   }
   const Conflict conflict = note(element, thread, kernel.first_serial, access);
-  if (!conflict) return;
-  const auto message = [&] { return race_message(thread, "HBM: " + text_of_element(buffer, at), conflict, access); };
-  if (conflict.block_serial != block_serial_of(thread.now)) throw KernelFault(message());  // no barrier's fault
-  thread.block->stop_later(message);
+  if (conflict) {
+    thread.block->stop_later(
+        [&] { return race_message(thread, "HBM: " + text_of_element(buffer, at), conflict, access); });
+  }
 }
 
 }  // namespace fa::simt

@@ -83,9 +83,10 @@ void check_shared(SharedStorage& storage, Index at, Access access) {
     });
   }
   const Conflict conflict = note(element, thread, block, access);
-  if (!conflict) return;
-  thread.block->stop_later(
-      [&] { return race_message(thread, "shared memory: " + storage.text_of_element(at), conflict, access); });
+  if (conflict) {
+    thread.block->stop_later(
+        [&] { return race_message(thread, "shared memory: " + storage.text_of_element(at), conflict, access); });
+  }
 }
 
 int next_ordinal(const Place& declared) {
