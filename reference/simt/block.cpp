@@ -47,13 +47,15 @@ void Block::make_threads() {
     if (thread.lane == 0) warps_.emplace_back();
     thread.warp = &warps_.back();
   }
-  for (Warp& warp : warps_) warp.lanes.fill(nullptr);
+  for (Warp& warp : warps_) {
+    warp.lanes.fill(nullptr);
+    warp.streams.clear();  // a long kernel may have left many
+  }
   for (std::uint32_t index = 0; index < count; ++index) {
     Thread& thread = threads_[index];
     thread.idx = thread_index(index);
     thread.warp->lanes[thread.lane] = &thread;
   }
-  for (Warp& warp : warps_) warp.streams.clear();
 
   order_.resize(count);
   std::iota(order_.begin(), order_.end(), 0u);
@@ -209,15 +211,14 @@ SharedStorage& Block::dynamic_shared(std::size_t region, Index offset, const Sha
   }
   while (dynamic_regions_.size() <= region) dynamic_regions_.emplace_back();
   SharedStorage& storage = dynamic_regions_[region];
-  std::byte* const data = dynamic_memory_.data() + offset;
   if (storage.block_serial == block_serial_of(thread.now)) {
-    const bool same = storage.data == data && storage.layout.bytes() == layout.bytes() &&
-                      storage.layout.name == layout.name && storage.layout.extents == layout.extents;
+    const bool same = storage.layout.bytes() == layout.bytes() && storage.layout.name == layout.name &&
+                      storage.layout.extents == layout.extents;
     if (!same) stop(thread, "dynamic shared memory: threads of a block deal it out differently, at '" + name + "'");
     return storage;
   }
   storage.layout = layout;
-  storage.data = data;
+  storage.data = dynamic_memory_.data() + offset;
   storage.block_serial = block_serial_of(thread.now);
   if (kernel_->settings.checks && storage.shadows.size() < std::size_t(layout.elements())) {
     storage.shadows.resize(std::size_t(layout.elements()));

@@ -154,8 +154,11 @@ TEST_CASE("a pointer to a buffer that was freed is reported by the buffer's name
   std::optional<fa::DeviceBuffer<float>> in;
   in.emplace("in", counting_up(32));
   const fa::hbm<const float> stale = std::as_const(*in).data();
+  const fa::hbm<float> stale_and_not_const = in->data();
   in.reset();
   fa::DeviceBuffer<float> out("out", 32);
+  check_fault([&] { fa::launch<copy_kernel>({{1}, {32}}, stale_and_not_const, out.data(), 7, 0); },
+              {"HBM: read of in[7], whose memory was freed"});
   check_fault([&] { fa::launch<copy_kernel>({{1}, {32}}, stale, out.data(), 7, 0); },
               {"HBM: read of in[7], whose memory was freed", "copy_kernel, block (0, 0, 0), thread (0, 0, 0)"});
   check_fault([&] { return stale[2]; }, {"whose memory was freed", "outside of a kernel"});

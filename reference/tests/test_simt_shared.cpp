@@ -220,8 +220,32 @@ TEST_CASE("dynamic shared memory past what the launch asked for is reported with
   fa::launch<deal_kernel>({{1}, {2}, 32}, 0, 0);
 }
 
+namespace {
+
+enum Deal { same, other_name, other_type, other_shape, other_count, negative_rows, negative_columns };
+
+__global__ void deal_a_matrix_kernel(Deal deal_of_thread_1) {
+  const Deal deal = threadIdx.x == 1 ? deal_of_thread_1 : same;
+  fa::DynamicShared memory;
+  if (deal == same) memory.matrix<float>("tile", 2, 4);
+  if (deal == other_name) memory.matrix<float>("time", 2, 4);
+  if (deal == other_type) memory.matrix<double>("tile", 2, 4);
+  if (deal == other_shape) memory.matrix<float>("tile", 4, 2);
+  if (deal == other_count) memory.matrix<float>("tile", 2, 3);
+  if (deal == negative_rows) memory.matrix<float>("tile", -2, 4);
+  if (deal == negative_columns) memory.matrix<float>("tile", 2, -4);
+}
+
+}  // namespace
+
 TEST_CASE("threads that deal out dynamic shared memory differently are reported") {
   in_each_order([] {
+    const auto run = [](Deal deal) { return [=] { fa::launch<deal_a_matrix_kernel>({{1}, {2}, 64}, deal); }; };
+    run(same)();
+    for (const Deal deal : {other_name, other_type, other_shape, other_count}) {
+      check_fault(run(deal), {"dynamic shared memory: threads of a block deal it out differently, at 't"});
+    }
+    for (const Deal deal : {negative_rows, negative_columns}) check_fault(run(deal), {"'tile' has a negative size"});
     check_fault([] { fa::launch<deal_kernel>({{1}, {3}, 128}, 8, 7); },
                 {"dynamic shared memory: threads of a block deal it out differently, at 'second'", "in deal_kernel"});
   });
