@@ -131,6 +131,12 @@ TEST_CASE("a pointer into HBM moves, reads and writes as a pointer does") {
   CHECK(p.to_host() == std::vector<float>{3, 3, 1, 9, 1});
 }
 
+TEST_CASE("a pointer that may write can be passed where one that reads is asked for, and points to the same") {
+  fa::DeviceBuffer<float> in("in", counting_up(5)), out("out", 1);
+  fa::launch<copy_kernel>({{1}, {1}}, in.data() + 3, out.data(), 0, 0);
+  CHECK(out.to_host() == std::vector<float>{3});
+}
+
 TEST_CASE("a null pointer can be passed and recognized, but not used") {
   fa::DeviceBuffer<float> p("p", std::vector<float>(4));
   fa::launch<null_kernel>({{1}, {32}}, p.data(), nullptr, false);
