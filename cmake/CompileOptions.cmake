@@ -38,11 +38,12 @@ if(FA_WERROR)
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>")
 endif()
 
-# A stub does not use its arguments yet.
-add_library(fa_stub_options INTERFACE)
-target_link_libraries(fa_stub_options INTERFACE fa_compile_options)
-target_compile_options(fa_stub_options INTERFACE
+# A stub does not use its arguments yet. (A library of its own, since clang goes by the last flag: it must come after -Wall.)
+add_library(fa_unused_allowed INTERFACE)
+target_compile_options(fa_unused_allowed INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused> "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-unused;-diag-suppress=177,550>")
+add_library(fa_stub_options INTERFACE)
+target_link_libraries(fa_stub_options INTERFACE fa_compile_options fa_unused_allowed)
 
 # Without FA_CUDA a .cu file is C++. (CMake adds the -x c++ that compilers need to believe it.)
 function(fa_compile_cu_as_cpp)

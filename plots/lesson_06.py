@@ -2,6 +2,7 @@
 
 import speed
 import style
+import tables
 from data import PlotError
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -97,6 +98,7 @@ def in_dram(axes: Axes, profiles: dict[str, dict]) -> None:
 
 
 def traffic(counts: dict, standard: dict, v1: dict) -> Figure:
+    tables.dram_error(v1)  # raises PlotError where DRAM is far from the formula
     made, (left, right) = style.figure(
         "Three meters, one number; what reaches the chips is up to the caches",
         "The formula, the emulator's count and the counters of a GPU agree to the byte",

@@ -8,7 +8,9 @@ from data import PlotError
 KERNELS = ("lesson 05", "lesson 06")  # ours
 TIMED = (*KERNELS, "cuBLAS")
 WIDTHS = (64, 128)
+LENGTHS = (512, 4096, 8192, 16384)  # in between, the rates are those of the first two
 MIDDLE = (4096, 64)  # N and D of what is said in a sentence
+DRAM_TOLERANCE = 0.03  # V1's bytes in DRAM against the formula, where nothing stays in L2
 
 # FlashAttention (arXiv:2205.14135), Figure 2, on an A100: GPT-2 medium, N = 1024, D = 64, 16 heads, batch 64, forward and backward.
 PAPER = {
@@ -54,6 +56,11 @@ def moved(row: dict, start: str = "") -> int | None:
 def markdown(head: tuple[str, ...], rows: list[list[str]]) -> str:
     lines = [head, ["--:"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def by_width(first: str, *columns: str) -> tuple[str, ...]:
+    """The head of a table that has these columns for each D."""
+    return (first, *(f"D = {D}: {name}" if name == columns[0] else name for D in WIDTHS for name in columns))
 
 
 def machine(record: dict) -> str:
@@ -116,22 +123,53 @@ def times(record: dict) -> str:
 
 
 def rates(record: dict) -> str:
-    """For lessons 05 and 06: TFLOP/s and the share of the measured peak, for every length."""
+    """For lesson 06: time, TFLOP/s and the share of the measured peak. The figure shows all lengths."""
     rows = []
-    for D in WIDTHS:
-        for N in record["forward"]["D = 64"]["lesson 05"]["N"]:
-            row = {name: row_of(record["forward"][f"D = {D}"][name], N=N) for name in TIMED}
-            cells = []
+    for N in LENGTHS:
+        cells = [str(N)]
+        for D in WIDTHS:
             for name in TIMED:
-                rate, share = row[name]["tflops"], row[name]["peak_share"]
-                cells += [
-                    time(row[name]["milliseconds"]),
-                    "" if rate is None else f"{three_digits(rate)} ({100 * share:.0f}%)",
-                ]
-            rows.append([str(N), str(D), *cells])
-    head = ("N", "D", *(cell for name in TIMED for cell in (name, "TFLOP/s")))
-    peak = f"In brackets: of {three_digits(record['peak_tflops'])} TFLOP/s, which cuBLAS reaches in fp32 with two 4096 × 4096 matrices."
-    return "\n".join([markdown(head, rows), "", peak, conditions(record), tiles_used(record)])
+                row = row_of(record["forward"][f"D = {D}"][name], N=N)
+                rate, share = row["tflops"], row["peak_share"]
+                rated = "" if rate is None else f", {three_digits(rate)} ({100 * share:.0f}%)"
+                cells.append(time(row["milliseconds"]) + rated)
+        rows.append(cells)
+    peak = f"{three_digits(record['peak_tflops'])} TFLOP/s, which cuBLAS reaches in fp32 with two 4096 × 4096 matrices"
+    meaning = f"Time, TFLOP/s, and in brackets the share of {peak}."
+    return "\n".join([markdown(by_width("N", *TIMED), rows), "", meaning, conditions(record), tiles_used(record)])
+
+
+def pairs_of_tiles(N: int, Br: int, Bc: int) -> tuple[int, int]:
+    """Of N queries and keys: those pairs that a causal mask does not hide as a whole, and all."""
+    first_keys = range(0, N, Bc)
+    seen = [sum(first <= min(i + Br, N) - 1 for first in first_keys) for i in range(0, N, Br)]
+    return sum(seen), len(seen) * len(first_keys)
+
+
+def causal(record: dict) -> str:
+    """For lesson 06: what a causal mask saves, at N = 4096."""
+    N = MIDDLE[0]
+    rows = [[name] for name in TIMED]
+    kept = []
+    for D in WIDTHS:
+        for line, name in zip(rows, TIMED, strict=True):
+            whole, masked = (row_of(record[part][f"D = {D}"][name], N=N) for part in ("forward", "causal"))
+            if None in (whole["milliseconds"], masked["milliseconds"]):
+                raise PlotError(f"{name} has no time at N = {N}, D = {D}, with a causal mask or without")
+            line += [
+                f"{decimal(moved(masked))} ({100 * moved(masked) / moved(whole):.0f}%)",
+                f"{time(masked['milliseconds'])} ({100 * masked['milliseconds'] / whole['milliseconds']:.0f}%)",
+            ]
+        v1 = row_of(record["causal"][f"D = {D}"]["lesson 06"], N=N)
+        seen, pairs = pairs_of_tiles(N, v1["Br"], v1["Bc"])
+        kept.append(f"{seen} of {pairs} ({100 * seen / pairs:.0f}%) at D = {D}")
+    return "\n".join(
+        [
+            markdown(by_width(f"N = {N}, causal", "bytes", "time"), rows),
+            "",
+            f"In brackets: of the same without a mask. Pairs of tiles that V1 does not skip: {', '.join(kept)}. Measured as the times above.",
+        ]
+    )
 
 
 def tiles(record: dict) -> str:
@@ -144,8 +182,8 @@ def tiles(record: dict) -> str:
             row = row_of(tables[f"D = {D}"], Br=Br, Bc=Bc)
             cells += [decimal(row["shared_bytes"]), decimal(moved(row)), time(row["milliseconds"], "does not fit")]
         rows.append(cells)
-    head = ("Br", "Bc", *(cell for D in WIDTHS for cell in (f"D = {D}: shared", "HBM", "time")))
-    return "\n".join([markdown(head, rows), "", f"N = {MIDDLE[0]}. {conditions(record)}"])
+    head = ("Br", *by_width("Bc", "shared", "HBM", "time"))
+    return "\n".join([markdown(head, rows), "", f"N = {MIDDLE[0]}, no mask. Measured as the times above."])
 
 
 def scores(record: dict) -> str:
@@ -165,21 +203,54 @@ def scores(record: dict) -> str:
 
 
 def profile(record: dict) -> str:
-    """For lessons 05 and 06: formula, emulator, the GPU's instructions and its DRAM side by side."""
-    blocks = []
+    """For lessons 05 and 06: formula, emulator, the GPU's instructions and its DRAM side by side, for each shape."""
+    meters = {"formula": ("formula", ""), "emulator": ("emulator", "")}
+    meters |= {"GPU": ("hardware", ""), "GPU's DRAM": ("hardware", "dram_")}
+    head, rows, sums = ["bytes"], [[name] for name in meters], []
     for row in record["profiles"]:
         shape = row["shape"]
-        meters = [("formula", row["formula"], ""), ("emulator", row["emulator"], ""), ("GPU", row["hardware"], "")]
-        lines = [
-            [name, *(f"{meter[f'{start}{field}_bytes']:,}" for field in ("read", "written"))]
-            for name, meter, start in [*meters, ("GPU's DRAM", row["hardware"], "dram_")]
-            if meter is not None
-        ]
         heads = "1 head" if shape["heads"] == 1 else f"{shape['heads']} heads"
-        mask = ", causal" if shape["causal"] else ""
-        title = f"{heads}, N = {shape['n']}, D = {shape['d']}, Br = {shape['br']}, Bc = {shape['bc']}{mask}"
-        blocks += [markdown((title, "bytes read", "bytes written"), lines), ""]
-    return "\n".join([*blocks, f"By `./course profile` with ncu {record['ncu']}. {machine(record)}."])
+        head += [f"{heads}, N = {shape['n']}: read", "written"]
+        for line, (meter, start) in zip(rows, meters.values(), strict=True):
+            count = row[meter]
+            line += ["", ""] if count is None else [f"{count[f'{start}{way}_bytes']:,}" for way in ("read", "written")]
+        asked, through = moved(row["hardware"]), moved(row["hardware"], "dram_")
+        sums.append(f"{decimal(through)} of {decimal(asked)} ({100 * through / asked:.0f}%) with {heads}")
+    same = {
+        (row["shape"]["d"], row["shape"]["br"], row["shape"]["bc"], row["shape"]["causal"])
+        for row in record["profiles"]
+    }
+    if len(same) != 1:
+        raise PlotError(f"the profiles must have the same D, Br, Bc and mask: {same}")
+    D, Br, Bc, mask = same.pop()
+    return "\n".join(
+        [
+            markdown(tuple(head), rows),
+            "",
+            f"D = {D}, Br = {Br}, Bc = {Bc}{', causal' if mask else ''}. DRAM moves {', '.join(sums)}.",
+            f"By `./course profile` with ncu {record['ncu']}. {machine(record)}.",
+        ]
+    )
+
+
+def dram_error(record: dict) -> dict[str, float]:
+    """What V1 moves through DRAM over the formula, less 1, at the largest shape. It must be small: nothing stays in L2."""
+    row = max(record["profiles"], key=lambda row: row["shape"]["heads"] * row["shape"]["n"])
+    errors = {
+        way: row["hardware"][f"dram_{way}_bytes"] / row["formula"][f"{way}_bytes"] - 1 for way in ("read", "written")
+    }
+    for way, error in errors.items():
+        if abs(error) > DRAM_TOLERANCE:
+            raise PlotError(
+                f"V1 at {row['shape']}: the bytes {way} in DRAM are {error:+.1%} off the formula, more than {DRAM_TOLERANCE:.0%}"
+            )
+    return errors
+
+
+def profile_v1(record: dict) -> str:
+    """For lesson 06: the profile, and how far DRAM is from the formula."""
+    errors = " and ".join(f"{error:+.1%} ({way})" for way, error in dram_error(record).items())
+    return f"{profile(record)}\nAt the larger shape DRAM is {errors} off the formula; {DRAM_TOLERANCE:.0%} are allowed."
 
 
 def counted_step(record: dict, name: str) -> int:
@@ -254,9 +325,10 @@ TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
     "times": (times, "h200_forward"),
     "rates": (rates, "h200_forward"),
     "tiles": (tiles, "h200_forward"),
+    "causal": (causal, "h200_forward"),
     "scores": (scores, "h200_forward"),
     "profile_05": (profile, "h200_profile_05"),
-    "profile_06": (profile, "h200_profile_06"),
+    "profile_06": (profile_v1, "h200_profile_06"),
     "backward": (backward, "h200_backward"),
     "backward_tiles": (backward_tiles, "h200_backward"),
 }

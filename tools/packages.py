@@ -112,6 +112,14 @@ def prefixes() -> list[Path]:
     return list(dict.fromkeys([*listed, *beside, Path("/usr/local"), Path("/usr")]))
 
 
+def readable(folder: Path, pattern: str) -> list[str]:
+    """The texts of the files below `folder` that match. What this user may not read, CMake may not read either."""
+    try:
+        return [path.read_text(errors="replace") for path in folder.glob(pattern)]
+    except OSError:
+        return []
+
+
 def cmake_package(name: str, *least: int) -> Found:
     """The version of a CMake package, from the file that CMake itself reads."""
     libraries = ["lib", "lib64", "share"]
@@ -120,8 +128,8 @@ def cmake_package(name: str, *least: int) -> Found:
     best = Found(None)
     for prefix in prefixes():
         for library in libraries:
-            for path in prefix.glob(f"{library}/cmake/{name}*/*onfig*ersion.cmake"):
-                version = re.search(r'set\(PACKAGE_VERSION "?([\d.]+)', path.read_text(errors="replace"))
+            for text in readable(prefix, f"{library}/cmake/{name}*/*onfig*ersion.cmake"):
+                version = re.search(r'set\(PACKAGE_VERSION "?([\d.]+)', text)
                 if version and judge(version[1], least).version:
                     return Found(version[1])
                 if version:

@@ -1,8 +1,6 @@
 // The properties of lesson 05, in the order in which a teacher would look, on the emulator and on a GPU. What counts
 // bytes, or asks the emulator, is tested on the emulator alone.
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -49,6 +47,8 @@ TEST_CASE("untiled: for each d a warp reads 33 sectors, and it writes its 32 sco
   const fa::Index warps = 32 * 64 / 32;
   check_sectors(meter, warps * 64 * 33, warps * 4);
 }
+#else
+TEST_CASE("an index of S may need more than 32 bits", "[step1][large]") { check_64_bit_scores(lesson::scores_untiled); }
 #endif
 
 // ---- Step 2
@@ -92,6 +92,8 @@ TEST_CASE("a missing barrier is found, even where the numbers happen to be right
   check_scores(lesson::scores, {.Nq = 5, .Nk = 7, .D = 65}, {});  // three tiles of columns, and no barrier is missing
   check_missing_barrier();
 }
+#else
+TEST_CASE("tiled: an index of S may need more than 32 bits", "[step2][large]") { check_64_bit_scores(lesson::scores); }
 #endif
 
 // ---- Step 3
@@ -104,16 +106,7 @@ TEST_CASE("weights are e^(s - m) / l, as worked by hand; a shift of the row chan
   }
 }
 
-TEST_CASE("each warp computes its own row", "[step3]") {
-  const std::size_t rows = 21, columns = 70;  // 8 rows a block, so the last block has 5
-  std::vector<float> s(rows * columns, -fa::infinity);
-  std::vector<double> expected(s.size(), 0.0);
-  for (std::size_t row = 0; row < rows; ++row) {
-    s[row * columns + 3 * row] = float(row) - 7.0f;  // the only score that is not −inf
-    expected[row * columns + 3 * row] = 1.0;
-  }
-  check_softmax(s, expected, rows, kExact);
-}
+TEST_CASE("each warp computes its own row", "[step3]") { check_own_rows(); }
 
 TEST_CASE("rows of any length: weights agree with sums in double precision", "[step3]") {
   for (const fa::Index columns : {1, 2, 17, 31, 32, 33, 63, 64, 65, 100, 515}) {
@@ -258,6 +251,8 @@ TEST_CASE("the threads of a block may run in any order", "[step5]") {
   check_every_thread_order({.B = 1, .H = 2, .Nq = 33, .Nk = 65, .D = 40});
   check_every_thread_order({.Nq = 7, .Nk = 7, .D = 5});
 }
+#else
+TEST_CASE("an index of S or P may need more than 32 bits", "[step5][large]") { check_64_bit_indices(); }
 #endif
 
 // ---- Step 6

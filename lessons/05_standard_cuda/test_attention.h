@@ -12,6 +12,7 @@
 
 #include "attention_forward.h"
 #include "fa/testing.h"
+#include "test_scores.h"
 #include "test_support.h"
 
 namespace support {
@@ -180,6 +181,27 @@ inline void check_every_thread_order(const fa::Shape& shape) {
     CAPTURE(int(order));
     check_both_masks(fa::make_inputs(shape), shape);
   }
+}
+
+#else
+
+// The indices of S and P of test_scores.h, in all three kernels. Causal, so that the last queries stay the last.
+inline void check_64_bit_indices() {
+  if (fa::device().memory_bytes < 10 * fa::score_elements(kLargeScores)) SKIP("needs 43 GB of HBM");
+  const fa::Inputs inputs = fa::make_inputs(kLastQueries);
+  fa::DeviceBuffer<float> q("q", fa::query_elements(kLargeScores)), k("k", fa::key_elements(kLargeScores));
+  fa::DeviceBuffer<float> v("v", fa::key_elements(kLargeScores)), out("out", fa::query_elements(kLargeScores));
+  const fa::Index last = q.size() - fa::query_elements(kLastQueries);
+  q.from_host(inputs.q, last);
+  k.from_host(inputs.k, k.size() - fa::key_elements(kLastQueries));
+  v.from_host(inputs.v, v.size() - fa::key_elements(kLastQueries));
+  fa::DeviceScratch scratch;
+  lesson::attention_forward(q, k, v, out, kLargeScores, {.causal = true}, scratch);
+  const fa::ForwardOracle oracle =
+      fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, kLastQueries, {.causal = true});
+  fa::check_close("out of the last queries", out.to_host(last, fa::query_elements(kLastQueries)), oracle.out,
+                  {{"i", kLastQueries.Nq}, {"d", kLastQueries.D}},
+                  fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, kLastQueries, {.causal = true}));
 }
 
 #endif

@@ -42,6 +42,18 @@ inline void check_softmax(const std::vector<float>& scores, const std::vector<do
   fa::check_close("p", run_softmax(scores, rows, columns), expected, {{"row", rows}, {"j", columns}}, tolerance);
 }
 
+// Each row has one score that is not −inf, in a place of its own. A block has 8 rows, so the last one has 5.
+inline void check_own_rows() {
+  const std::size_t rows = 21, columns = 70;
+  std::vector<float> s(rows * columns, -fa::infinity);
+  std::vector<double> expected(s.size(), 0.0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    s[row * columns + 3 * row] = float(row) - 7.0f;
+    expected[row * columns + 3 * row] = 1.0;
+  }
+  check_softmax(s, expected, rows, kExact);
+}
+
 // One such value among 40 scores of 0, between two rows without it, on several lanes.
 inline void check_row_of_nan(float value) {
   for (const std::size_t at : {0u, 1u, 31u, 32u, 39u}) {

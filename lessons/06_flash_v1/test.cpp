@@ -16,7 +16,7 @@ using namespace support;
 
 TEST_CASE("shared memory is counted as worked by hand", "[step1]") {
   // [shared-memory]
-  // q: 32 · 65 floats. k and v: as much each. S: 32 · 33. Three rows of 32.
+  // q, k and v: 32 · 65 floats each. S: 32 · 33. Three rows of 32.
   check_bytes("Br = Bc = 32, D = 64", 3 * 8320 + 4224 + 3 * 128, lesson::shared_memory_bytes({.Br = 32, .Bc = 32}, 64));
   // More than the 48 KiB that need no permission, and more than the 99 KiB of a small GPU.
   check_bytes("Br = Bc = 32, D = 128", 54144, lesson::shared_memory_bytes({.Br = 32, .Bc = 32}, 128));

@@ -6,6 +6,7 @@
 #include <catch2/interfaces/catch_interfaces_reporter.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 
@@ -31,6 +32,7 @@ class ImplementationAnnouncer : public Catch::EventListenerBase {
   void testRunStarting(const Catch::TestRunInfo&) override {
     std::cerr << "implementation: " << fa_implementation << '\n';
     std::atexit(leave_at_once);
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what a test has printed is not lost when it crashes
   }
   void testRunEnded(const Catch::TestRunStats&) override { tests_ended = true; }
 };

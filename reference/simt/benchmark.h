@@ -4,14 +4,20 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cstdlib>
+
 #include "fa/inputs.h"
 #include "fa/shape.h"
 #include "simt/device.h"
 
 namespace fa {
 
+// Only the bytes matter here: the tests have looked for faults. FA_SIMT_CHECKS=on looks all the same.
+inline bool checks_wanted() { return std::getenv("FA_SIMT_CHECKS") != nullptr && simt::settings().checks; }
+
 // Random operands of one head with N queries and N keys.
 struct CountedHead {
+  bool checks = simt::settings().checks = checks_wanted();  // before there are buffers
   Shape shape;
   Inputs inputs = make_inputs(shape);
   DeviceBuffer<float> q{"q", inputs.q}, k{"k", inputs.k}, v{"v", inputs.v};
@@ -24,7 +30,6 @@ struct CountedHead {
   // written_sectors of 32 bytes; what `formula` says about the bytes; and scratch_bytes, the peak of `scratch`.
   template <class Run>
   void count(benchmark::State& state, const Traffic& formula, Run run) {
-    simt::settings().checks = false;  // the tests have looked; here only the bytes matter
     DeviceMeter meter;
     for (auto _ : state) run();
     const auto set = [&](const char* counter, Index all) {

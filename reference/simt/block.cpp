@@ -47,13 +47,15 @@ void Block::make_threads() {
     if (thread.lane == 0) warps_.emplace_back();
     thread.warp = &warps_.back();
   }
-  for (Warp& warp : warps_) warp.lanes.fill(nullptr);
+  for (Warp& warp : warps_) {
+    warp.lanes.fill(nullptr);
+    warp.streams.clear();  // a long kernel may have left many
+  }
   for (std::uint32_t index = 0; index < count; ++index) {
     Thread& thread = threads_[index];
     thread.idx = thread_index(index);
     thread.warp->lanes[thread.lane] = &thread;
   }
-  for (Warp& warp : warps_) warp.streams.clear();
 
   order_.resize(count);
   std::iota(order_.begin(), order_.end(), 0u);
@@ -65,6 +67,8 @@ void Block::begin_block(Index linear) {
   linear_ = linear;
   blockIdx = index();
   last_barrier_ = {};
+  fault_.clear();
+  more_faults_ = 0;
   static_shared_bytes_ = 0;
   dynamic_memory_.resize(static_cast<std::size_t>(kernel_->shape.shared_bytes));
   const auto serial = kernel_->first_serial + static_cast<std::uint32_t>(linear);
@@ -117,6 +121,7 @@ void Block::run(Index linear) {
         stop_stuck();
       }
     }
+    if (!fault_.empty()) stop_now();
     running = nullptr;
   } catch (...) {
     running = nullptr;
@@ -140,30 +145,33 @@ bool Block::resume_ready_threads() {
     running = &thread;
     threadIdx = thread.idx;
     thread.fiber->resume();
-    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+    if (error_ == nullptr) continue;
+    const std::exception_ptr error = std::exchange(error_, nullptr);
+    if (!fault_.empty()) stop_now();  // it came first
+    std::rethrow_exception(error);
   }
   return progress;
 }
 
-void Block::wait_at_barrier(Thread& thread, const Place& place) {
+void Block::wait_at_barrier(Thread& thread, const CallSite& site) {
   thread.state = ThreadState::at_barrier;
-  thread.place = place;
+  thread.site = site;
   pause(thread);
 }
 
 // All threads of the block wait at a barrier: the same one?
 void Block::open_barrier() {
   const Thread& first = threads_[0];
-  for (const std::uint32_t index : order_) {
-    if (same_place(threads_[index].place, first.place)) continue;
-    stop(threads_[index], "the threads of a block wait at different barriers",
-         text_of_state(first) + text_of_state(threads_[index]));
+  for (std::uint32_t index = 0; index < order_.size(); ++index) {
+    if (same_site(threads_[index].site, first.site)) continue;
+    stop_at_barriers("the threads of a block wait at different barriers", first, threads_[index]);
   }
+  if (!fault_.empty()) stop_now();
   for (const std::uint32_t index : order_) {
     threads_[index].state = ThreadState::ready;
     ++threads_[index].now;
   }
-  last_barrier_ = first.place;
+  last_barrier_ = first.site;
   for (Warp& warp : warps_) ++warp.interval;
 }
 
@@ -174,14 +182,21 @@ void Block::stop_stuck() const {
   for (std::uint32_t index = 0; index < order_.size(); ++index) {
     const Thread& thread = threads_[index];
     if (thread.state == ThreadState::at_warp) {
-      stop(thread, text_of_operation(thread) + " that not all lanes of its mask reach",
-           text_of_state(thread) + text_of_state(*missing_lane(thread)));
+      stop_at_barriers(text_of_operation(thread) + " that not all lanes of its mask reach", thread,
+                       *missing_lane(thread));
     }
     const Thread*& first = thread.state == ThreadState::at_barrier ? at_barrier : elsewhere;
     if (first == nullptr) first = &thread;
   }
-  stop(*at_barrier, "a barrier that not all threads reach", text_of_state(*at_barrier) + text_of_state(*elsewhere));
+  stop_at_barriers("a barrier that not all threads reach", *at_barrier, *elsewhere);
 }
+
+// If there was another fault before, it may be the cause, or the effect.
+void Block::stop_at_barriers(const std::string& what, const Thread& thread, const Thread& other) const {
+  stop(thread, what, text_of_states(thread, other) + (fault_.empty() ? "" : "before that, " + fault_ + '\n'));
+}
+
+void Block::stop_now() const { throw KernelFault(fault_); }
 
 SharedStorage& Block::dynamic_shared(std::size_t region, Index offset, const SharedLayout& layout) {
   const Thread& thread = *running;
@@ -196,15 +211,14 @@ SharedStorage& Block::dynamic_shared(std::size_t region, Index offset, const Sha
   }
   while (dynamic_regions_.size() <= region) dynamic_regions_.emplace_back();
   SharedStorage& storage = dynamic_regions_[region];
-  std::byte* const data = dynamic_memory_.data() + offset;
   if (storage.block_serial == block_serial_of(thread.now)) {
-    const bool same = storage.data == data && storage.layout.bytes() == layout.bytes() &&
-                      storage.layout.name == layout.name && storage.layout.extents == layout.extents;
+    const bool same = storage.layout.bytes() == layout.bytes() && storage.layout.name == layout.name &&
+                      storage.layout.extents == layout.extents;
     if (!same) stop(thread, "dynamic shared memory: threads of a block deal it out differently, at '" + name + "'");
     return storage;
   }
   storage.layout = layout;
-  storage.data = data;
+  storage.data = dynamic_memory_.data() + offset;
   storage.block_serial = block_serial_of(thread.now);
   if (kernel_->settings.checks && storage.shadows.size() < std::size_t(layout.elements())) {
     storage.shadows.resize(std::size_t(layout.elements()));
@@ -232,7 +246,7 @@ void Block::use_static_shared(SharedStorage& storage) {
 
 }  // namespace fa::simt
 
-void __syncthreads(fa::Place place) {
+void __syncthreads(fa::simt::CallSite site) {
   fa::simt::Thread& thread = *fa::simt::running;
-  thread.block->wait_at_barrier(thread, place);
+  thread.block->wait_at_barrier(thread, site);
 }

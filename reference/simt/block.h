@@ -40,8 +40,10 @@ class Block {
   void run(Index linear);  // one block of the grid, to its end. Throws what a thread threw, or a KernelFault
 
   // For threads, while they run.
-  void wait_at_barrier(Thread& thread, const Place& place);
+  void wait_at_barrier(Thread& thread, const CallSite& site);
   void pause(Thread& thread);  // until its state is ready again
+  template <class Message>
+  void stop_later(Message message);
   SharedStorage& dynamic_shared(std::size_t region, Index offset, const SharedLayout& layout);
   void use_static_shared(SharedStorage& storage);  // at the first touch in this block
 
@@ -58,12 +60,16 @@ class Block {
   bool all_threads(ThreadState state) const;
   bool resume_ready_threads();
   void open_barrier();
+  [[noreturn]] void stop_at_barriers(const std::string& what, const Thread& thread, const Thread& other) const;
   [[noreturn]] void stop_stuck() const;
+  [[noreturn]] void stop_now() const;
 
   const Kernel* kernel_ = nullptr;
   Index linear_ = 0;
   Place last_barrier_{};
   std::exception_ptr error_;  // what a thread threw
+  std::string fault_;         // at which the block will stop; empty: none
+  std::uint32_t more_faults_ = 0;
 
   std::deque<Thread> threads_;  // those of the current shape first; kept for the next launch
   std::vector<std::unique_ptr<Fiber>> fibers_;
@@ -76,5 +82,17 @@ class Block {
 
   Counter counter_;
 };
+
+// The block stops when all its threads wait or have ended, not at once: that some threads do not come to a barrier may
+// be what is wrong, and only then it shows. `message` is called for the first fault.
+template <class Message>
+void Block::stop_later(Message message) {
+  constexpr std::uint32_t kMostFaults = 1u << 20;  // a thread that waits in a loop would go on forever
+  if (fault_.empty()) {
+    fault_ = message();
+  } else if (++more_faults_ == kMostFaults) {
+    stop_now();
+  }
+}
 
 }  // namespace fa::simt

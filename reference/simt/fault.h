@@ -24,14 +24,18 @@ namespace simt {
 
 std::string text(const uint3& index);              // "(5, 0, 0)"
 std::string text_of_thread(const Thread& thread);  // "thread (5, 0, 0)"
-std::string text_of_state(const Thread& thread);   // a line: that it has returned, or where it waits
 
-// Throws KernelFault: `what`, then where `thread` is, then `more` (whole lines, or empty).
-[[noreturn]] void stop(const Thread& thread, const std::string& what, const std::string& more = {});
+// A line for each of two threads: where it waits, or that it has come to its end.
+std::string text_of_states(const Thread& a, const Thread& b);
+
+// `what`, then where `thread` is, then `more` (whole lines, or empty).
+std::string fault_message(const Thread& thread, const std::string& what, const std::string& more = {});
 
 // The same for an access to `element` that is not in order with an earlier one.
-[[noreturn]] void stop_at_race(const Thread& thread, const std::string& element, const Conflict& conflict,
-                               Access access);
+std::string race_message(const Thread& thread, const std::string& element, const Conflict& conflict, Access access);
+
+// Throws KernelFault with the fault_message.
+[[noreturn]] void stop(const Thread& thread, const std::string& what, const std::string& more = {});
 
 }  // namespace simt
 }  // namespace fa

@@ -22,7 +22,8 @@ void stop_at_hbm(const HbmBuffer* buffer, Index at, std::uint32_t generation, Ac
   } else if (generation != buffer->generation) {
     what += text_of_element(*buffer, at) + ", whose memory was freed";
   } else if (at < 0 || at >= buffer->elements) {
-    what += text_of_element(*buffer, at) + ", which has " + std::to_string(buffer->elements) + " elements";
+    what += text_of_element(*buffer, at) + ", which has " + std::to_string(buffer->elements) +
+            (buffer->elements == 1 ? " element" : " elements");
   } else {
     what += text_of_element(*buffer, at);
   }
@@ -43,7 +44,10 @@ void check_hbm(HbmBuffer& buffer, Index at, Access access) {
     stop(thread, "HBM: read of " + text_of_element(buffer, at) + ", which nothing wrote");
   }
   const Conflict conflict = note(element, thread, kernel.first_serial, access);
-  if (conflict) stop_at_race(thread, "HBM: " + text_of_element(buffer, at), conflict, access);
+  if (conflict) {
+    thread.block->stop_later(
+        [&] { return race_message(thread, "HBM: " + text_of_element(buffer, at), conflict, access); });
+  }
 }
 
 }  // namespace fa::simt

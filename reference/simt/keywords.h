@@ -4,7 +4,7 @@
 
 #include <cmath>  // expf, fmaxf, INFINITY, ...: on the CPU and on the GPU under the same names
 
-#include "fa/place.h"
+#include "simt/call_site.h"
 
 #define __global__
 #define __device__
@@ -29,10 +29,10 @@ inline constinit thread_local dim3 blockDim{}, gridDim{};
 inline constexpr int warpSize = 32;
 
 // Waits until every thread of the block is here.
-void __syncthreads(fa::Place place = fa::Place::here());
+void __syncthreads(fa::simt::CallSite site = fa::simt::CallSite::here());
 
 // Waits until every thread of the warp that `mask` names is here; bit i is lane i.
-void __syncwarp(unsigned mask = 0xffff'ffff, fa::Place place = fa::Place::here());
+void __syncwarp(unsigned mask = 0xffff'ffff, fa::simt::CallSite site = fa::simt::CallSite::here());
 
 // Math that CUDA has and C++ has not, or under another name.
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -45,6 +46,15 @@ bool parse_order(std::string_view text, Settings& result) {
   return true;
 }
 
+Settings settings_or_exit() {
+  try {
+    return settings_from_environment();
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    std::_Exit(EXIT_FAILURE);
+  }
+}
+
 }  // namespace
 
 Settings settings_from_environment() {
@@ -73,8 +83,13 @@ Settings settings_from_environment() {
 }
 
 Settings& settings() {
-  static Settings current = settings_from_environment();
+  static Settings current = settings_or_exit();
   return current;
 }
+
+namespace {
+// Before main(), so that a mistake in the environment is said once, and not by each test.
+[[maybe_unused]] const Settings& read_at_start = settings();
+}  // namespace
 
 }  // namespace fa::simt

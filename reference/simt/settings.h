@@ -27,7 +27,8 @@ struct Settings {
 // understood.
 Settings settings_from_environment();
 
-// The settings of the launches to come. At first they are what the environment says.
+// The settings of the launches to come. At first they are what the environment says. If it says what is not understood,
+// the program says so and exits, before main().
 Settings& settings();
 
 }  // namespace fa::simt

@@ -46,7 +46,7 @@ Conflict conflict_with(const Crowd& crowd, Access kind, const Thread& thread, st
   return {};
 }
 
-void join(Crowd& crowd, const Thread& thread, std::uint32_t first_serial) {
+void join(Crowd& crowd, const Thread& thread) {
   const auto warp = static_cast<std::uint16_t>(thread.index / kWarp);
   const std::uint32_t lane = 1u << thread.lane;
   if (crowd.time == thread.now && crowd.warp == warp && crowd.clock == clock_of(thread)) {
@@ -55,7 +55,7 @@ void join(Crowd& crowd, const Thread& thread, std::uint32_t first_serial) {
   }
   if (crowd.time != thread.now) {
     const std::uint32_t block = block_serial_of(crowd.time);
-    if (block >= first_serial && block != block_serial_of(thread.now)) {
+    if (block != block_serial_of(thread.now)) {
       crowd.other_block = block;
       crowd.thread_of_other_block = first_member(crowd);
     }
@@ -85,10 +85,10 @@ Conflict note(Shadow& element, const Thread& thread, std::uint32_t first_serial,
 
   switch (access) {
     case Access::read:
-      join(element.readers, thread, first_serial);
+      join(element.readers, thread);
       break;
     case Access::atomic:
-      join(element.atomics, thread, first_serial);
+      join(element.atomics, thread);
       element.has_atomics = true;
       break;
     case Access::write:

@@ -1,10 +1,12 @@
 #include "simt/shared_storage.h"
 
 #include <cctype>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <utility>
 
+#include "simt/block.h"
 #include "simt/fault.h"
 
 namespace fa::simt {
@@ -72,10 +74,19 @@ void check_shared(SharedStorage& storage, Index at, Access access) {
   Shadow& element = storage.shadows[std::size_t(at)];
   // Blocks share nothing, and what an earlier block on this OS thread left behind does not count as written.
   if (access != Access::write && block_serial_of(element.write_time) != block) {
-    stop(thread, "shared memory: read of " + storage.text_of_element(at) + ", which nothing wrote");
+    // What follows should not run wild on whatever the element holds.
+    std::memset(storage.data + at * storage.layout.element_bytes, 0, std::size_t(storage.layout.element_bytes));
+    return thread.block->stop_later([&] {
+      return fault_message(thread,
+                           "shared memory: read of " + storage.text_of_element(at) + ", which nothing wrote yet",
+                           "  if another thread writes it later, a barrier is missing\n");
+    });
   }
   const Conflict conflict = note(element, thread, block, access);
-  if (conflict) stop_at_race(thread, "shared memory: " + storage.text_of_element(at), conflict, access);
+  if (conflict) {
+    thread.block->stop_later(
+        [&] { return race_message(thread, "shared memory: " + storage.text_of_element(at), conflict, access); });
+  }
 }
 
 int next_ordinal(const Place& declared) {

@@ -4,10 +4,9 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
-#include "fa/place.h"
+#include "simt/call_site.h"
 #include "simt/keywords.h"
 
 namespace fa::simt {
@@ -35,7 +34,7 @@ struct Thread {
   uint3 idx;                // threadIdx
 
   ThreadState state = ThreadState::ready;
-  Place place{};  // of the barrier or warp operation that it waits at
+  CallSite site{};  // of the barrier or warp operation that it waits at
 
   // What happened before what; see shadow.h.
   std::uint64_t now = 0;                    // time_of(block serial, barriers of the block that were passed)
@@ -48,11 +47,6 @@ struct Thread {
   };
   std::vector<Position> positions;
 };
-
-// Whether two barriers are the same one. Equal names of a file are mostly one string.
-inline bool same_place(const Place& a, const Place& b) {
-  return a.line == b.line && (a.file == b.file || std::string_view(a.file) == b.file);
-}
 
 // The thread that runs now on this OS thread; null outside of kernels.
 inline constinit thread_local Thread* running = nullptr;

@@ -64,7 +64,7 @@ bool meets(const Thread& thread, const Thread& other) {
   const Arrival& ours = thread.warp->arrivals[thread.lane];
   const Arrival& theirs = other.warp->arrivals[other.lane];
   return ours.operation == theirs.operation && ours.mask == theirs.mask &&
-         (ours.operation == WarpOperation::sync || same_place(thread.place, other.place));
+         (ours.operation == WarpOperation::sync || same_site(thread.site, other.site));
 }
 
 // Each lane now knows of all that the others did before.
@@ -101,7 +101,7 @@ std::uint64_t result_of(const Warp& warp, std::uint32_t mask, std::uint32_t lane
   const std::uint32_t source = source_of(warp.arrivals[lane], lane);
   if (!takes_part(mask, source)) {
     stop(thread, text_of_operation(thread) + " reads lane " + std::to_string(source) + ", which does not take part",
-         "  at " + to_string(thread.place) + "; the mask is " + text_of_mask(thread) +
+         "  at " + to_string(thread.site) + "; the mask is " + text_of_mask(thread) +
              ", the lanes of it that exist are " + hexadecimal(mask) + '\n');
   }
   return warp.arrivals[source].value;
@@ -137,21 +137,21 @@ const Thread* missing_lane(const Thread& thread) {
 std::string text_of_operation(const Thread& thread) { return name_of(thread.warp->arrivals[thread.lane].operation); }
 std::string text_of_mask(const Thread& thread) { return hexadecimal(thread.warp->arrivals[thread.lane].mask); }
 
-std::uint64_t meet(const Arrival& arrival, const Place& place) {
+std::uint64_t meet(const Arrival& arrival, const CallSite& site) {
   Thread& thread = *running;
   Warp& warp = *thread.warp;
   warp.arrivals[thread.lane] = arrival;
-  thread.place = place;
+  thread.site = site;
   if (!takes_part(arrival.mask, thread.lane)) {
     stop(thread, text_of_operation(thread) + " with a mask that leaves out the lane that calls it",
-         "  at " + to_string(place) + "; the mask is " + text_of_mask(thread) + ", the lane is " +
+         "  at " + to_string(site) + "; the mask is " + text_of_mask(thread) + ", the lane is " +
              std::to_string(thread.lane) + '\n');
   }
   if (!std::has_single_bit(arrival.width) || arrival.width > kWarp) {
     stop(thread,
          text_of_operation(thread) + " with width = " + std::to_string(int(arrival.width)) +
              ": must be 1, 2, 4, 8, 16 or 32",
-         "  at " + to_string(place) + '\n');
+         "  at " + to_string(site) + '\n');
   }
 
   thread.state = ThreadState::at_warp;
@@ -169,16 +169,16 @@ std::uint64_t meet(const Arrival& arrival, const Place& place) {
 
 }  // namespace fa::simt
 
-void __syncwarp(unsigned mask, fa::Place place) {
-  fa::simt::meet({.operation = fa::simt::WarpOperation::sync, .mask = mask}, place);
+void __syncwarp(unsigned mask, fa::simt::CallSite site) {
+  fa::simt::meet({.operation = fa::simt::WarpOperation::sync, .mask = mask}, site);
 }
-int __any_sync(unsigned mask, int predicate, fa::Place place) {
-  return int(fa::simt::meet({.operation = fa::simt::WarpOperation::any, .mask = mask, .value = predicate != 0}, place));
+int __any_sync(unsigned mask, int predicate, fa::simt::CallSite site) {
+  return int(fa::simt::meet({.operation = fa::simt::WarpOperation::any, .mask = mask, .value = predicate != 0}, site));
 }
-int __all_sync(unsigned mask, int predicate, fa::Place place) {
-  return int(fa::simt::meet({.operation = fa::simt::WarpOperation::all, .mask = mask, .value = predicate != 0}, place));
+int __all_sync(unsigned mask, int predicate, fa::simt::CallSite site) {
+  return int(fa::simt::meet({.operation = fa::simt::WarpOperation::all, .mask = mask, .value = predicate != 0}, site));
 }
-unsigned __ballot_sync(unsigned mask, int predicate, fa::Place place) {
+unsigned __ballot_sync(unsigned mask, int predicate, fa::simt::CallSite site) {
   return unsigned(
-      fa::simt::meet({.operation = fa::simt::WarpOperation::ballot, .mask = mask, .value = predicate != 0}, place));
+      fa::simt::meet({.operation = fa::simt::WarpOperation::ballot, .mask = mask, .value = predicate != 0}, site));
 }

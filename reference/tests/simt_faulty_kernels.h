@@ -1,4 +1,4 @@
-// One kernel for each fault that the emulator reports, and what it says. simt/README.md shows them, cut from here;
+// One kernel for each fault that the emulator reports, and what it says. simt/messages.md shows them, cut from here;
 // test_simt_messages.cpp runs them.
 
 #pragma once
@@ -47,8 +47,9 @@ __global__ void padding_kernel(fa::hbm<float> out) {
   out[int(threadIdx.x)] = line[int(threadIdx.x) + 1];
 }
 const char* const padding_fault = R"(
-shared memory: read of line[32], which nothing wrote
-  in padding_kernel, block (0, 0, 0), thread (31, 0, 0))";
+shared memory: read of line[32], which nothing wrote yet
+  in padding_kernel, block (0, 0, 0), thread (31, 0, 0)
+  if another thread writes it later, a barrier is missing)";
 // [/unwritten]
 
 // [missing-barrier]
@@ -65,7 +66,7 @@ shared memory: line[1] is touched by two threads with no barrier between
   in rotate_kernel, block (0, 0, 0), thread (1, 0, 0)
   thread (0, 0, 0) read it,
   thread (1, 0, 0) writes it,
-  both after the barrier at simt_faulty_kernels.h:59)";
+  both after the barrier at simt_faulty_kernels.h:60)";
 // [/missing-barrier]
 
 // [missing-warp-barrier]
@@ -83,7 +84,7 @@ shared memory: sums[1] is touched by two threads with no barrier between
   in warp_sum_kernel, block (0, 0, 0), thread (1, 0, 0)
   thread (0, 0, 0) read it,
   thread (1, 0, 0) writes it,
-  both after the barrier at simt_faulty_kernels.h:76)";
+  both after the barrier at simt_faulty_kernels.h:77)";
 // [/missing-warp-barrier]
 
 // [two-blocks]
@@ -107,8 +108,8 @@ __global__ void ragged_kernel(fa::hbm<float> out, int rows) {
 const char* const ragged_fault = R"(
 a barrier that not all threads reach
   in ragged_kernel, block (0, 0, 0), thread (0, 0, 0)
-  thread (0, 0, 0) waits at the barrier at simt_faulty_kernels.h:105
-  thread (50, 0, 0) has returned from the kernel)";
+  thread (0, 0, 0) waits at the barrier at simt_faulty_kernels.h:106
+  thread (50, 0, 0) has come to the end of the kernel)";
 
 __global__ void two_barriers_kernel() {
   if (threadIdx.x < 32) {
@@ -119,10 +120,35 @@ __global__ void two_barriers_kernel() {
 }
 const char* const two_barriers_fault = R"(
 the threads of a block wait at different barriers
-  in two_barriers_kernel, block (0, 0, 0), thread (32, 0, 0)
-  thread (0, 0, 0) waits at the barrier at simt_faulty_kernels.h:115
-  thread (32, 0, 0) waits at the barrier at simt_faulty_kernels.h:117)";
+  in two_barriers_kernel, block (0, 0, 0), thread (0, 0, 0)
+  thread (0, 0, 0) waits at the barrier at simt_faulty_kernels.h:116
+  thread (32, 0, 0) waits at the barrier at simt_faulty_kernels.h:118)";
 // [/barrier-in-a-branch]
+
+// [barrier-in-a-loop]
+__global__ void pass_on_kernel(fa::hbm<float> out, int rounds_of_thread_3) {
+  __shared__ fa::shared<float, 4> line;
+  const int i = int(threadIdx.x), rounds = i == 3 ? rounds_of_thread_3 : 2;
+  line[i] = float(i);
+  for (int round = 0; round < rounds; ++round) {
+    __syncthreads();
+    const float next = line[(i + 1) % 4];
+    __syncthreads();
+    line[i] = next;
+  }
+  out[i] = line[i % 2];
+}
+const char* const pass_on_fault = R"(
+a barrier that not all threads reach
+  in pass_on_kernel, block (0, 0, 0), thread (0, 0, 0)
+  thread (0, 0, 0) waits at the barrier at simt_faulty_kernels.h:134
+  thread (3, 0, 0) has come to the end of the kernel
+before that, shared memory: line[1] is touched by two threads with no barrier between
+  in pass_on_kernel, block (0, 0, 0), thread (3, 0, 0)
+  thread (1, 0, 0) wrote it,
+  thread (3, 0, 0) reads it,
+  both after the start of the kernel)";
+// [/barrier-in-a-loop]
 
 // [missing-lanes]
 __global__ void ragged_max_kernel(fa::hbm<float> values, int count) {
@@ -133,8 +159,8 @@ __global__ void ragged_max_kernel(fa::hbm<float> values, int count) {
 const char* const ragged_max_fault = R"(
 __shfl_xor_sync that not all lanes of its mask reach
   in ragged_max_kernel, block (0, 0, 0), thread (0, 0, 0)
-  thread (0, 0, 0) waits at __shfl_xor_sync at simt_faulty_kernels.h:131, with the mask 0xffffffff
-  thread (20, 0, 0) has returned from the kernel)";
+  thread (0, 0, 0) waits at __shfl_xor_sync at simt_faulty_kernels.h:157, with the mask 0xffffffff
+  thread (20, 0, 0) has come to the end of the kernel)";
 // [/missing-lanes]
 
 // [too-much-shared]

@@ -136,7 +136,7 @@ TEST_CASE("a sum that one thread sets to zero while others add is a race, though
     // Forward, thread 0 comes first; in another order somebody adds to what nothing wrote.
     using Catch::Matchers::ContainsSubstring;
     CHECK_THAT(message, ContainsSubstring("sum[0] is touched by two threads with no barrier between") ||
-                            ContainsSubstring("read of sum[0], which nothing wrote"));
+                            ContainsSubstring("read of sum[0], which nothing wrote yet"));
   });
   const fa::simt::With forward({.order = fa::simt::Order::forward});
   check_fault([] { fa::launch<clear_and_add_kernel>({{1}, {64}}, int(cleared_by_one)); },

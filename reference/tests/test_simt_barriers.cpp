@@ -76,6 +76,13 @@ __global__ void loop_kernel(int rounds_of_thread_3) {
 }
 constexpr int kLoopLine = __LINE__ - 2;
 
+// clang-format off
+__global__ void one_line_kernel(int threads) {
+  if (int(threadIdx.x) < threads) __syncthreads(); else __syncthreads();
+}
+// clang-format on
+constexpr int kOneLine = __LINE__ - 3;
+
 __global__ void warp_against_block_kernel() {
   if (threadIdx.x < 16) {
     __syncwarp();
@@ -92,7 +99,7 @@ TEST_CASE("a barrier in a branch that some threads skip is reported") {
     check_fault([] { fa::launch<branch_kernel>({{1}, {64}}, 50); },
                 {"a barrier that not all threads reach\n  in branch_kernel, block (0, 0, 0), thread (0, 0, 0)",
                  "thread (0, 0, 0) waits at the barrier at " + at_line(kBranchLine),
-                 "thread (50, 0, 0) has returned from the kernel"});
+                 "thread (50, 0, 0) has come to the end of the kernel"});
   });
   fa::launch<branch_kernel>({{1}, {64}}, 64);
   fa::launch<branch_kernel>({{1}, {64}}, 0);
@@ -104,7 +111,7 @@ TEST_CASE("threads that returned before a barrier are reported, in the first, th
       check_fault([&] { fa::launch<early_return_kernel>({{1}, {97}}, threads); },
                   {"a barrier that not all threads reach\n  in early_return_kernel, block (0, 0, 0), thread (0, 0, 0)",
                    "waits at the barrier at " + at_line(kEarlyReturnLine),
-                   "thread (" + std::to_string(threads) + ", 0, 0) has returned"});
+                   "thread (" + std::to_string(threads) + ", 0, 0) has come to the end of the kernel"});
     }
   });
   fa::launch<early_return_kernel>({{1}, {97}}, 97);
@@ -121,13 +128,25 @@ TEST_CASE("threads that wait at two barriers are reported with both lines") {
   fa::launch<two_barriers_kernel>({{2}, {64}}, 64);
 }
 
+TEST_CASE("threads that wait at two barriers in one line are reported with both columns") {
+  in_each_order([] {
+    check_fault([] { fa::launch<one_line_kernel>({{1}, {64}}, 40); },
+                {"the threads of a block wait at different barriers",
+                 "thread (0, 0, 0) waits at the barrier at " + at_line(kOneLine) + ", column ",
+                 "thread (40, 0, 0) waits at the barrier at " + at_line(kOneLine) + ", column "});
+  });
+  fa::launch<one_line_kernel>({{1}, {64}}, 64);
+}
+
 TEST_CASE("a thread that takes part in fewer rounds of a loop, or in more, is reported") {
   in_each_order([] {
     check_fault([] { fa::launch<loop_kernel>({{1}, {40}}, 3); },
-                {"a barrier that not all threads reach", at_line(kLoopLine), "thread (3, 0, 0) has returned"});
+                {"a barrier that not all threads reach", at_line(kLoopLine),
+                 "thread (3, 0, 0) has come to the end of the kernel"});
     check_fault([] { fa::launch<loop_kernel>({{1}, {40}}, 5); },
                 {"a barrier that not all threads reach\n  in loop_kernel, block (0, 0, 0), thread (3, 0, 0)",
-                 "thread (3, 0, 0) waits at the barrier at " + at_line(kLoopLine), "thread (0, 0, 0) has returned"});
+                 "thread (3, 0, 0) waits at the barrier at " + at_line(kLoopLine),
+                 "thread (0, 0, 0) has come to the end of the kernel"});
   });
 }
 
@@ -154,7 +173,7 @@ TEST_CASE("a stuck block is reported with its place in the grid, and threads wit
   fa::DeviceBuffer<int> out("out", 1);
   const fa::simt::With settings({.checks = false});  // blocks race for out[0]
   check_fault([&] { fa::launch<stuck_kernel>({{3, 3}, {2, 2}}, out.data()); },
-              {"block (1, 2, 0), thread (0, 0, 0)", "thread (0, 1, 0) has returned from the kernel"});
+              {"block (1, 2, 0), thread (0, 0, 0)", "thread (0, 1, 0) has come to the end of the kernel"});
 }
 
 // ---- The barrier that a message names is the last one

@@ -87,11 +87,13 @@ TEST_CASE("an index in a message counts from the start of the buffer, not from t
   check_fault([&] { fa::launch<copy_kernel>({{1}, {1}}, in.data() + 60 - 70, out.data(), 9, 0); }, {"read of in[-1]"});
 }
 
-TEST_CASE("an empty buffer has no element 0") {
+TEST_CASE("a buffer of 0 elements has no element 0, one of 1 no element 1") {
   const fa::DeviceBuffer<float> in("in", 0);
   fa::DeviceBuffer<float> out("out", 1);
   check_fault([&] { fa::launch<copy_kernel>({{1}, {1}}, in.data(), out.data(), 0, 0); },
               {"HBM: read of in[0], which has 0 elements"});
+  check_fault([&] { fa::launch<copy_kernel>({{1}, {1}}, out.data(), out.data(), 1, 0); },
+              {"HBM: read of out[1], which has 1 element\n"});
 }
 
 // ---- Pointers
@@ -129,6 +131,12 @@ TEST_CASE("a pointer into HBM moves, reads and writes as a pointer does") {
   CHECK(p.to_host() == std::vector<float>{3, 3, 1, 9, 1});
 }
 
+TEST_CASE("a pointer that may write can be passed where one that reads is asked for, and points to the same") {
+  fa::DeviceBuffer<float> in("in", counting_up(5)), out("out", 1);
+  fa::launch<copy_kernel>({{1}, {1}}, in.data() + 3, out.data(), 0, 0);
+  CHECK(out.to_host() == std::vector<float>{3});
+}
+
 TEST_CASE("a null pointer can be passed and recognized, but not used") {
   fa::DeviceBuffer<float> p("p", std::vector<float>(4));
   fa::launch<null_kernel>({{1}, {32}}, p.data(), nullptr, false);
@@ -152,8 +160,11 @@ TEST_CASE("a pointer to a buffer that was freed is reported by the buffer's name
   std::optional<fa::DeviceBuffer<float>> in;
   in.emplace("in", counting_up(32));
   const fa::hbm<const float> stale = std::as_const(*in).data();
+  const fa::hbm<float> stale_and_not_const = in->data();
   in.reset();
   fa::DeviceBuffer<float> out("out", 32);
+  check_fault([&] { fa::launch<copy_kernel>({{1}, {32}}, stale_and_not_const, out.data(), 7, 0); },
+              {"HBM: read of in[7], whose memory was freed"});
   check_fault([&] { fa::launch<copy_kernel>({{1}, {32}}, stale, out.data(), 7, 0); },
               {"HBM: read of in[7], whose memory was freed", "copy_kernel, block (0, 0, 0), thread (0, 0, 0)"});
   check_fault([&] { return stale[2]; }, {"whose memory was freed", "outside of a kernel"});

@@ -1,4 +1,4 @@
-// Each fault that the emulator reports, with its message to the letter: what simt/README.md shows.
+// Each fault that the emulator reports, with its message to the letter: what simt/messages.md shows.
 
 #include <optional>
 #include <utility>
@@ -60,6 +60,7 @@ TEST_CASE("message: a barrier that not all threads reach") {
   fa::DeviceBuffer<float> out("out", 64);
   check_message([&] { fa::launch<ragged_kernel>({{1}, {64}}, out.data(), 50); }, ragged_fault);
   check_message([&] { fa::launch<two_barriers_kernel>({{1}, {64}}); }, two_barriers_fault);
+  check_message([&] { fa::launch<pass_on_kernel>({{1}, {4}}, out.data(), 0); }, pass_on_fault);
 }
 
 TEST_CASE("message: a warp operation that not all lanes reach") {

@@ -1,6 +1,8 @@
 // The environment variables of the emulator.
 
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
@@ -79,6 +81,17 @@ TEST_CASE("a value that is not understood is rejected by the name of its variabl
     rejects("FA_SIMT_ORDER", value, "forward, backward or shuffled:SEED");
   }
   for (const char* value : {"-1", "64k", "134217729"}) rejects("FA_SIMT_SHARED", value, "a number of bytes");
+}
+
+TEST_CASE("a program ends before its first test if a value is not understood") {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = "FA_SIMT_ORDER=sideways '" + program + "' 2>&1";
+  std::string said;
+  std::FILE* const output = popen(command.c_str(), "r");
+  REQUIRE(output != nullptr);
+  for (int letter = std::fgetc(output); letter != EOF; letter = std::fgetc(output)) said += char(letter);
+  CHECK(pclose(output) != 0);
+  CHECK(said == "error: FA_SIMT_ORDER = 'sideways': must be forward, backward or shuffled:SEED\n");
 }
 
 TEST_CASE("the device says what the settings say") {

@@ -1,6 +1,7 @@
 // Shared memory on the emulator: arrays with bounds and names, static and dynamic, and how much of it there is.
 
 #include <cstdint>
+#include <tuple>
 
 #include "simt_support.h"
 
@@ -66,6 +67,28 @@ TEST_CASE("the same for dynamic shared memory, by the name that the kernel gave"
   check_fault(run(2, 3, 6), {past(6, 1, "k_tile", 6)});
   run(1, 4, 0)();
   run(2, 3, 5)();
+}
+
+namespace {
+
+__global__ void unwritten_element_kernel(int i, int j, int k) {
+  __shared__ fa::shared<float, 2, 3, 4> cube;
+  fa::DynamicShared memory;
+  const fa::SharedMatrix<float> k_tile = memory.matrix<float>("k_tile", 4, 6);
+  if (k >= 0 && cube[i][j][k] < 0.0f) return;
+  if (k < 0 && k_tile[i][j] < 0.0f) return;
+}
+
+}  // namespace
+
+TEST_CASE("an element is named by its indices, in one to three dimensions") {
+  const fa::Index bytes = fa::shared_bytes<float>(24);
+  for (const auto& [i, j, k] : {std::tuple{0, 0, 0}, {1, 0, 2}, {0, 2, 1}, {1, 2, 3}}) {
+    const std::string name =
+        "cube[" + std::to_string(i) + "][" + std::to_string(j) + "][" + std::to_string(k) + "], which nothing wrote";
+    check_fault([&] { fa::launch<unwritten_element_kernel>({{1}, {1}, bytes}, i, j, k); }, {name});
+  }
+  check_fault([&] { fa::launch<unwritten_element_kernel>({{1}, {1}, bytes}, 3, 1, -1); }, {"read of k_tile[3][1], "});
 }
 
 // ---- Names of static arrays are read from their declaration
@@ -220,8 +243,32 @@ TEST_CASE("dynamic shared memory past what the launch asked for is reported with
   fa::launch<deal_kernel>({{1}, {2}, 32}, 0, 0);
 }
 
+namespace {
+
+enum Deal { same, other_name, other_type, other_shape, other_count, negative_rows, negative_columns };
+
+__global__ void deal_a_matrix_kernel(Deal deal_of_thread_1) {
+  const Deal deal = threadIdx.x == 1 ? deal_of_thread_1 : same;
+  fa::DynamicShared memory;
+  if (deal == same) memory.matrix<float>("tile", 2, 4);
+  if (deal == other_name) memory.matrix<float>("time", 2, 4);
+  if (deal == other_type) memory.matrix<double>("tile", 2, 4);
+  if (deal == other_shape) memory.matrix<float>("tile", 4, 2);
+  if (deal == other_count) memory.matrix<float>("tile", 2, 3);
+  if (deal == negative_rows) memory.matrix<float>("tile", -2, 4);
+  if (deal == negative_columns) memory.matrix<float>("tile", 2, -4);
+}
+
+}  // namespace
+
 TEST_CASE("threads that deal out dynamic shared memory differently are reported") {
   in_each_order([] {
+    const auto run = [](Deal deal) { return [=] { fa::launch<deal_a_matrix_kernel>({{1}, {2}, 64}, deal); }; };
+    run(same)();
+    for (const Deal deal : {other_name, other_type, other_shape, other_count}) {
+      check_fault(run(deal), {"dynamic shared memory: threads of a block deal it out differently, at 't"});
+    }
+    for (const Deal deal : {negative_rows, negative_columns}) check_fault(run(deal), {"'tile' has a negative size"});
     check_fault([] { fa::launch<deal_kernel>({{1}, {3}, 128}, 8, 7); },
                 {"dynamic shared memory: threads of a block deal it out differently, at 'second'", "in deal_kernel"});
   });

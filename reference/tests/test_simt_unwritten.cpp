@@ -135,32 +135,32 @@ void run_dynamic(int blocks, int writer) {
 
 TEST_CASE("a read of shared memory that nothing wrote names array and indices") {
   check_fault([] { run_static(1, -1); },
-              {"shared memory: read of tile[0][0], which nothing wrote", "in static_kernel, block (0, 0, 0)"});
+              {"shared memory: read of tile[0][0], which nothing wrote yet", "in static_kernel, block (0, 0, 0)"});
   check_fault([] { run_dynamic(1, -1); },
-              {"shared memory: read of tile[0][0], which nothing wrote", "in dynamic_kernel, block (0, 0, 0)"});
+              {"shared memory: read of tile[0][0], which nothing wrote yet", "in dynamic_kernel, block (0, 0, 0)"});
   const fa::simt::With settings({.order = fa::simt::Order::backward});
-  check_fault([] { run_static(1, -1); }, {"read of tile[3][7], which nothing wrote", "thread (31, 0, 0)"});
-  check_fault([] { run_dynamic(1, -1); }, {"read of tile[3][7], which nothing wrote", "thread (31, 0, 0)"});
+  check_fault([] { run_static(1, -1); }, {"read of tile[3][7], which nothing wrote yet", "thread (31, 0, 0)"});
+  check_fault([] { run_dynamic(1, -1); }, {"read of tile[3][7], which nothing wrote yet", "thread (31, 0, 0)"});
 }
 
 TEST_CASE("a block does not see what an earlier block, or launch, left in shared memory") {
   in_each_order([] {
     run_static(1, 0);
     run_dynamic(1, 0);
-    check_fault([] { run_static(2, 0); }, {"which nothing wrote", "block (1, 0, 0)"});
-    check_fault([] { run_dynamic(2, 0); }, {"which nothing wrote", "block (1, 0, 0)"});
-    check_fault([] { run_static(1, -1); }, {"which nothing wrote"});
-    check_fault([] { run_dynamic(1, -1); }, {"which nothing wrote"});
+    check_fault([] { run_static(2, 0); }, {"which nothing wrote yet", "block (1, 0, 0)"});
+    check_fault([] { run_dynamic(2, 0); }, {"which nothing wrote yet", "block (1, 0, 0)"});
+    check_fault([] { run_static(1, -1); }, {"which nothing wrote yet"});
+    check_fault([] { run_dynamic(1, -1); }, {"which nothing wrote yet"});
   });
 }
 
 TEST_CASE("a sum in shared memory that was never set to zero is reported") {
   fa::launch<shared_sum_kernel>({{1}, {40}}, true);
   check_fault([] { fa::launch<shared_sum_kernel>({{1}, {40}}, false); },
-              {"shared memory: read of sum[0], which nothing wrote"});
+              {"shared memory: read of sum[0], which nothing wrote yet"});
 }
 
 TEST_CASE("an update in shared memory is a read first") {
   check_fault([] { fa::launch<shared_update_kernel>({{1}, {1}}); },
-              {"shared memory: read of line[1], which nothing wrote"});
+              {"shared memory: read of line[1], which nothing wrote yet"});
 }

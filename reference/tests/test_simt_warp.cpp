@@ -183,24 +183,36 @@ TEST_CASE("lanes may come to one __syncwarp from both sides of a branch") {
 
 namespace {
 
-enum Fault { leaves_out_caller, one_leaves, one_waits_elsewhere, bad_width, other_operation, other_mask, other_line };
+enum Fault {
+  leaves_out_caller,
+  one_leaves,
+  one_waits_elsewhere,
+  bad_width,
+  other_operation,
+  other_mask,
+  other_line,
+  other_column,
+  sync_and_vote
+};
 
-__global__ void faulty_kernel(int fault) {
+__global__ void faulty_kernel(int fault, int width = 32) {
   const int lane = int(threadIdx.x) % 32;
   const bool odd_one = lane == 7;
   if (fault == leaves_out_caller) __shfl_sync(0xffff'ff7f, lane, 0);
   if (fault == one_leaves && !odd_one) __ballot_sync(kAll, 1);
   if (fault == one_waits_elsewhere) odd_one ? __syncthreads() : __syncwarp();
-  if (fault == bad_width) __shfl_down_sync(kAll, lane, 1, 12);
+  if (fault == bad_width) __shfl_down_sync(kAll, lane, 1, width);
   if (fault == other_operation) odd_one ? __any_sync(kAll, 1) : __all_sync(kAll, 1);
   if (fault == other_mask) __syncwarp(odd_one ? 0x0000'00ff : kAll);
   if (fault == other_line && odd_one) __shfl_up_sync(kAll, lane, 1);
   if (fault == other_line && !odd_one) __shfl_up_sync(kAll, lane, 1);
+  if (fault == other_column) odd_one ? __any_sync(kAll, 1) : __any_sync(kAll, 0);
+  if (fault == sync_and_vote) odd_one ? __syncwarp() : void(__any_sync(kAll, 1));
 }
-constexpr int kFaultyLine = __LINE__ - 9;  // of the first fault
+constexpr int kFaultyLine = __LINE__ - 11;  // of the first fault
 
-void check_faulty(int fault, std::initializer_list<std::string> texts) {
-  in_each_order([&] { check_fault([&] { fa::launch<faulty_kernel>({{1}, {64}}, fault); }, texts); });
+void check_faulty(int fault, std::initializer_list<std::string> texts, int width = 32) {
+  in_each_order([&] { check_fault([&] { fa::launch<faulty_kernel>({{1}, {64}}, fault, width); }, texts); });
 }
 
 }  // namespace
@@ -214,7 +226,7 @@ TEST_CASE("a mask that leaves out the lane that calls is reported") {
 TEST_CASE("a warp operation that some lanes do not reach is reported") {
   check_faulty(one_leaves, {"__ballot_sync that not all lanes of its mask reach\n  in faulty_kernel, block (0, 0, 0)",
                             "waits at __ballot_sync at " + at_line(kFaultyLine + 1) + ", with the mask 0xffffffff",
-                            "thread (7, 0, 0) has returned from the kernel"});
+                            "thread (7, 0, 0) has come to the end of the kernel"});
   check_faulty(one_waits_elsewhere, {"__syncwarp that not all lanes of its mask reach",
                                      "thread (7, 0, 0) waits at the barrier at " + at_line(kFaultyLine + 2)});
 }
@@ -227,10 +239,19 @@ TEST_CASE("lanes that call different operations, or with different masks, or in 
                 "thread (7, 0, 0) waits at __syncwarp at " + at_line(kFaultyLine + 5) + ", with the mask 0x000000ff"});
   check_faulty(other_line, {"__shfl_up_sync that not all lanes of its mask reach", at_line(kFaultyLine + 6),
                             at_line(kFaultyLine + 7)});
+  check_faulty(other_column,
+               {"__any_sync that not all lanes of its mask reach", at_line(kFaultyLine + 8) + ", column "});
+  check_faulty(sync_and_vote, {"__any_sync that not all lanes of its mask reach",
+                               "thread (7, 0, 0) waits at __syncwarp at " + at_line(kFaultyLine + 9)});
 }
 
-TEST_CASE("a width that is no power of two is reported") {
-  check_faulty(bad_width, {"__shfl_down_sync with width = 12: must be 1, 2, 4, 8, 16 or 32", at_line(kFaultyLine + 3)});
+TEST_CASE("a width that is no power of two, or too large, is reported") {
+  for (const int width : {-1, 0, 12, 64}) {
+    check_faulty(bad_width,
+                 {"__shfl_down_sync with width = " + std::to_string(width) + ": must be 1, 2, 4, 8, 16 or 32",
+                  at_line(kFaultyLine + 3)},
+                 width);
+  }
 }
 
 namespace {

@@ -27,7 +27,7 @@ __global__ void scores_untiled_kernel(fa::hbm<const float> q,  // (B, H, Nq, D)
                                       fa::hbm<const float> k,  // (B, H, Nk, D)
                                       fa::hbm<float> s,        // (B, H, Nq, Nk)
                                       fa::Index Nq, fa::Index Nk, fa::Index D, float scale, bool causal) {
-  // Step 1: one thread for each score. Which one is mine?
+  // Step 1: one thread for each score (Algorithm 0, line 1). Which one is mine?
   const fa::Index i = fa::Index{blockIdx.y} * T + threadIdx.y, j = fa::Index{blockIdx.x} * T + threadIdx.x;
   const fa::Index head = blockIdx.z;
   if (i >= Nq || j >= Nk) return;  // the grid is made of whole blocks
@@ -50,8 +50,8 @@ __global__ void scores_kernel(fa::hbm<const float> q,  // (B, H, Nq, D)
 
   float dot = 0.0f;
   for (fa::Index d0 = 0; d0 < D; d0 += T) {
-    // Step 2a: each thread loads one element of either tile. Neighbors in a warp load neighbors in HBM. What lies
-    // outside of the matrices is zero, so that it adds nothing.
+    // Step 2a: line 1 by blocks. Each thread loads one element of either tile; neighbors in a warp load neighbors in
+    // HBM. What lies outside of the matrices is zero, so that it adds nothing.
     const fa::Index d = d0 + col;
     q_tile[row][col] = i0 + row < Nq && d < D ? q[(i0 + row) * D + d] : 0.0f;
     k_tile[row][col] = j0 + row < Nk && d < D ? k[(j0 + row) * D + d] : 0.0f;
@@ -75,7 +75,8 @@ __global__ void softmax_kernel(fa::hbm<const float> s,  // (rows, Nk)
   if (row >= rows) return;  // the whole warp leaves, and no barrier of the block is ahead
   s = s + row * Nk, p = p + row * Nk;
 
-  // Step 3a: the state (m, l) of every 32nd score, as in lesson 02. fmaxf(m, NaN) is m; the NaN arrives in l.
+  // Step 3a: the state (m, l) of every 32nd score, as in lesson 02 (Algorithm 0, line 2). fmaxf(m, NaN) is m; the NaN
+  // arrives in l.
   float m = -INFINITY, l = 0.0f;
   for (fa::Index j = threadIdx.x; j < Nk; j += kWarp) {
     const float score = s[j], m_new = fmaxf(m, score);
@@ -108,7 +109,8 @@ __global__ void product_kernel(fa::hbm<const float> p,  // (B, H, Nq, Nk)
   const fa::Index head = blockIdx.z;
   p = p + head * Nq * Nk, v = v + head * Nk * D, out = out + head * Nq * D;
 
-  // Step 4: as step 2, along the keys. Hidden keys are left out rather than weighted with 0, since 0 · NaN is NaN.
+  // Step 4: as step 2, along the keys (Algorithm 0, line 3). Hidden keys are left out rather than weighted with 0,
+  // since 0 · NaN is NaN.
   const fa::Index visible = visible_keys(i, Nq, Nk, causal);
   float sum = 0.0f;
   for (fa::Index j0 = 0; j0 < Nk; j0 += T) {

@@ -73,7 +73,7 @@ __global__ void attention_forward_kernel(fa::hbm<const float> q,  // (B, H, Nq, 
   k = k + head * Nk * D, v = v + head * Nk * D;
 
   for (fa::Index j = first_key; j < end_key; j += Bc) {
-    // Step 3b: this tile of K and V, once for all queries.
+    // Step 3b: this tile of K and V, once for all queries (Algorithm 1, line 6).
     __syncthreads();  // before the last tiles are overwritten, which others may still read
     load_tile(k_tile, k, j, Bc, Nk, D);
     load_tile(v_tile, v, j, Bc, Nk, D);
@@ -82,12 +82,13 @@ __global__ void attention_forward_kernel(fa::hbm<const float> q,  // (B, H, Nq, 
       const int rows = int(min(fa::Index{Br}, Nq - i));  // of this tile of Q; the last one may be partial
 
       // Step 3c: the last query of the tile sees the most keys. If it sees none of these, nobody does. All threads of
-      // the block agree on that, so they leave out the barriers below together.
+      // the block agree on that, so they leave out the barriers below together. Else load it (line 8).
       if (keys_seen(i + rows - 1, j, Nq, Nk, Bc, causal) == 0) continue;
       load_tile(q_tile, q, i, Br, Nq, D);
       __syncthreads();  // the tiles are complete
 
-      // Step 4: S = scale · Q Kᵀ, and the new maximum. A key that the query does not see has the score −inf.
+      // Step 4: S = scale · Q Kᵀ (line 9), and the new maximum (line 11). A key that the query does not see has the
+      // score −inf.
       for (int e = int(threadIdx.x); e < rows * Bc; e += kThreads) {
         const int row = e / Bc, col = e % Bc;
         float dot = 0.0f;
@@ -105,7 +106,8 @@ __global__ void attention_forward_kernel(fa::hbm<const float> q,  // (B, H, Nq, 
       }
       __syncthreads();  // m' is complete
 
-      // Step 5: P = e^(S − m') in place of S, and l' = e^(m − m') l + rowsum(P).
+      // Step 5: P = e^(S − m') in place of S, and l' = e^(m − m') l + rowsum(P). Lines 10 and 11, but with the new
+      // maximum in place of the tile's, so that nothing has to be corrected later.
       for (int e = int(threadIdx.x); e < rows * Bc; e += kThreads) {
         const int row = e / Bc, col = e % Bc;
         s_tile[row][col] = weight(s_tile[row][col], m_tile[row]);
@@ -122,8 +124,8 @@ __global__ void attention_forward_kernel(fa::hbm<const float> q,  // (B, H, Nq, 
       }
       __syncthreads();  // the weights are complete
 
-      // Step 6: out' = (e^(m − m') l / l') out + (1 / l') P V. V1 keeps out normalized at every step. Hidden keys are
-      // left out rather than weighted with 0, since 0 · NaN is NaN.
+      // Step 6: out' = (e^(m − m') l / l') out + (1 / l') P V (line 12). V1 keeps out normalized at every step. Hidden
+      // keys are left out rather than weighted with 0, since 0 · NaN is NaN.
       for (int e = int(threadIdx.x); e < rows * D; e += kThreads) {
         const int row = e / D, d = e % D;
         const int keys = keys_seen(i + row, j, Nq, Nk, Bc, causal);

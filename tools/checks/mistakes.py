@@ -1,7 +1,8 @@
 """Each cataloged mistake makes its lesson's tests fail, by the test that is meant to catch it.
 
 CMake calls `mistakes.py write LESSON FOLDER`, which writes a copy of the solution with each mistake to FOLDER/<name>/ and prints
-the names. `python -m checks mistakes` builds and runs them.
+the names. `python -m checks mistakes` builds and runs them. `python -m checks.mistakes record` does so, too, and records how
+each of them fails: see faults.py.
 """
 
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 if __name__ == "__main__":  # called by CMake, by path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from checks import faults
 from checks.common import JOBS, ROOT, Lesson, Result, build, call, lessons
 
 TIME_LIMIT = 120  # seconds for one mistake
@@ -53,9 +55,25 @@ def exactly(name: str) -> str:
     return re.sub(r"([\[\],\\])", r"\\\1", name)
 
 
+def report_of(lesson: Lesson, mistake: dict) -> Path:
+    return ROOT / "build/ci/mistakes" / lesson.name / mistake["name"] / "report.xml"
+
+
 def judge(lesson: Lesson, mistake: dict) -> Result:
+    """Whether it is caught, and in the way that is recorded."""
+    result = caught(lesson, mistake)
+    if result.ok:
+        told = faults.recorded(lesson).get(mistake["name"])
+        fault = faults.seen(report_of(lesson, mistake).read_text(encoding="utf-8"), mistake["caught_by"])
+        if faults.differs(told, fault):
+            advice = "run: python -m checks.mistakes record (in tools/)"
+            return Result(result.name, False, f"fails by '{fault}', recorded is '{told}'\n{advice}")
+    return result
+
+
+def caught(lesson: Lesson, mistake: dict) -> Result:
     name = f"{lesson.number} {mistake['name']}"
-    report = ROOT / "build/ci/mistakes" / lesson.name / mistake["name"] / "report.xml"
+    report = report_of(lesson, mistake)
     report.unlink(missing_ok=True)
     binary = ROOT / f"build/ci/bin/test_mistake_{lesson.number}_{mistake['name']}"
     # On the emulator a whole run takes seconds, so there only the test that is meant to catch it is run.
@@ -74,7 +92,7 @@ def judge(lesson: Lesson, mistake: dict) -> Result:
     return Result(name, True)
 
 
-def run() -> Iterator[Result]:
+def run(judge=judge) -> Iterator[Result]:
     built = build("ci", "mistakes")
     yield built
     if not built.ok:
@@ -84,10 +102,29 @@ def run() -> Iterator[Result]:
         yield from pool.map(lambda entry: judge(*entry), catalog)
 
 
-if __name__ == "__main__":
-    _, command, name, folder = sys.argv
-    assert command == "write"
+def record() -> int:
+    failed = [result for result in run(caught) if not result.ok]
+    for result in failed:
+        print(f"FAILED  {result.name}\n{result.detail}")
+    for lesson in [] if failed else lessons():
+        catalog = lesson.data.get("mistake", [])
+        reports = {one["name"]: report_of(lesson, one).read_text(encoding="utf-8") for one in catalog}
+        print(f"{lesson.name}: {'recorded' if faults.write(lesson, reports) else 'as before'}")
+    return 1 if failed else 0
+
+
+def main(arguments: list[str]) -> int | str:
+    if arguments == ["record"]:
+        return record()
+    if len(arguments) != 3 or arguments[0] != "write":
+        return "usage: mistakes.py write LESSON FOLDER, or: python -m checks.mistakes record"
+    _, name, folder = arguments
     try:
         print("\n".join(write(next(lesson for lesson in lessons() if lesson.name == name), Path(folder))))
     except ValueError as error:
-        sys.exit(f"lessons/{name}/lesson.toml: {error}")
+        return f"lessons/{name}/lesson.toml: {error}"
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

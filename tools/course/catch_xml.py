@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 NOT_STARTED = "not started:"
+NO_EXPRESSION = "{Unknown expression after the reported line}"  # an exception, thrown between two assertions
+END_OF_TEST = re.compile(r":test-result: [A-Z]+ .*\n")  # the automake reporter's line on stdout
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Property:
     sections: list[str] = field(default_factory=list)  # those open when the report was cut off
     skipped: bool = False
     ended: bool = False  # false: the program stopped inside it
-    printed: str = ""
+    printed: str = ""  # what it wrote to stdout
 
     @property
     def state(self) -> str:
@@ -65,6 +67,12 @@ def parse(xml: str) -> Report:
     except ParseError:
         report.complete = False
     return report
+
+
+def share_out(report: Report, stdout: str) -> None:
+    """Gives each test what was printed while it ran. Catch2 itself keeps what goes through std::cout only."""
+    for one, printed in zip(report.properties, END_OF_TEST.split(stdout), strict=False):
+        one.printed = printed
 
 
 def _read(parser: XMLPullParser, report: Report) -> None:
@@ -131,11 +139,10 @@ def _expression(element: Element, thrown: str | None) -> str:
     expanded = element.findtext("Expanded", "").strip()
     kind = element.get("type", "CHECK")
     if thrown is not None:
-        return (
-            thrown
-            if thrown.startswith(NOT_STARTED)
-            else _introduced(f"{kind}( {original} ): this exception was thrown:", thrown)
-        )
+        if thrown.startswith(NOT_STARTED):
+            return thrown
+        where = "an exception" if original == NO_EXPRESSION else f"{kind}( {original} ): this exception"
+        return _introduced(f"{where} was thrown:", thrown)
     if "THROWS" in kind and expanded == original:
         return f"{kind}( {original} ): no exception was thrown"
     if "THROWS" in kind:  # expanded: "the message" contains: "what is expected of it"
@@ -158,8 +165,6 @@ def _close(current: Property, element: Element) -> None:
     """Catch2 closes the test case after a signal too: that is not an ordinary end."""
     current.ended = not any(failure.fatal for failure in current.failures)
     current.skipped = int(element.get("skips", 0)) > 0
-    printed = [_text(child) for child in element if child.tag in ("StdOut", "StdErr")]
-    current.printed = "\n".join(part for part in printed if part)
     if element.get("success") == "false" and not current.failures:
         current.failures.append(Failure("the test failed and said nothing", current.file, current.line, ()))
 

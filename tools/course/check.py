@@ -29,7 +29,7 @@ def check(
     started = time.monotonic()
     before = lesson.fingerprint()
     state = State(lesson.root)
-    build = gpu.build_to_run(lesson, "check") if on_gpu else Build(lesson.root, "sanitize" if sanitize else "cpu")
+    build = gpu.build_to_compile(lesson, "check") if on_gpu else Build(lesson.root, "sanitize" if sanitize else "cpu")
     target = f"test_exercise_{lesson.number}"
     report.heading(lesson)
     if build.preset != "cpu" and not (build.folder / "build.ninja").exists():
@@ -39,12 +39,13 @@ def check(
             _mind_old_timestamp(lesson, target)
         built = build.target(target, what=f"building lesson {lesson.number}")
         if built.ok:
-            state.update(lesson, built=before)
+            state.update(lesson, built=before, **_warning(lesson, built.output))
             found = _test(lesson, build, target, step, limit)
     if verbose:
         report.verbatim(built.output)
     if built.ok:
-        report.tested(lesson, found, build, step, time.monotonic() - started)
+        warning = state.record(lesson).get("warning") or ""
+        report.tested(lesson, found, build, step, time.monotonic() - started, warning)
         word, steps = found.word, {str(one.number): one.state for one in found.steps}
     else:
         error = compiler.diagnose(built.output, lesson.root, lesson.exercise)
@@ -63,6 +64,12 @@ def check(
         progress.remember(state, lesson, before, word, steps, step)
         _say_next(lesson, state, word)
     return RIGHT if word == verdict.RIGHT else NOT_RIGHT
+
+
+def _warning(lesson: Lesson, output: str) -> dict:
+    """To remember what the compiler warned of: it says so once, and is not run again on a file that is as it was."""
+    compiled = f"exercise_{lesson.number}.dir/" in output
+    return {"warning": compiler.warning(output, lesson.root, lesson.exercise)} if compiled else {}
 
 
 def _say_next_on_gpu(lesson: Lesson, state: State, word: str) -> None:
@@ -92,13 +99,23 @@ def _say_next(lesson: Lesson, state: State, word: str) -> None:
 
 def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: float) -> verdict.Verdict:
     selection = [f"[step{step}]"] if step else []
-    command = [str(build.binary(target)), *selection, "--reporter", "xml", "--order", "decl"]
+    command = [str(build.binary(target)), *selection, "--order", "decl"]
     with screen.progress(f"testing lesson {lesson.number}"):
         run = process.limited(command, lesson.root, limit)
     if build.preset == gpu.PRESET and (reason := gpu.why_skipped(run.stderr)):
-        raise gpu.no_gpu(reason, lesson, "check")
+        return verdict.without_device(reason, lesson.steps, step)
+    told = catch_xml.parse(run.report)
+    _verify_start(run, told)
     verify_implementation(run, lesson, limit)
-    return verdict.judge(catch_xml.parse(run.report), run, lesson.steps, step, limit)
+    catch_xml.share_out(told, run.stdout)
+    return verdict.judge(told, run, lesson.steps, step, limit)
+
+
+def _verify_start(run: process.Finished, told: catch_xml.Report) -> None:
+    """A program that refuses to begin, because of a variable of the environment, say, tells why itself."""
+    said = verdict.complaints(run.stderr).strip()
+    if run.code > 0 and not run.timed_out and not told.properties and said and not verdict.sanitizer(run.stderr):
+        raise InternalError("The test program stopped before its first test:", *said.splitlines()[-5:])
 
 
 def verify_implementation(run: process.Finished, lesson: Lesson, limit: float) -> None:
@@ -124,6 +141,7 @@ def verify_implementation(run: process.Finished, lesson: Lesson, limit: float) -
             f"The test program {end} before it said which file it tests, so there is no verdict.",
             f"Does {lesson.exercise} define main(), or a global variable whose initialization fails?",
             "Otherwise remove the folder build/ and check again.",
+            *verdict.complaints(run.stderr).strip().splitlines()[-5:],
         )
     if said != expected:
         raise InternalError(

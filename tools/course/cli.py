@@ -75,7 +75,7 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
         case "test":
             return suite.test(chosen, gpu.build(root) if flags.gpu else Build(root))
         case "bench":
-            return bench.bench(chosen, flags.exercise, passed_on, flags.gpu)
+            return bench.bench(chosen, flags.exercise, passed_on, flags.gpu, flags.raw)
         case "profile":
             changes = {name: getattr(flags, name) for name in profile.EXTENTS}
             changes = {name: value for name, value in changes.items() if value is not None}
@@ -203,6 +203,7 @@ def _parser() -> Parser:
     )
     lesson(one)
     one.add_argument("--exercise", action="store_true", help="measure your file instead of the solution")
+    one.add_argument("--raw", action="store_true", help="the output of Google Benchmark as it is, in place of a table")
     on_gpu(one)
     one = add(
         "profile",

@@ -207,4 +207,6 @@ def draw_figures(out: Path) -> None:
     if code != 0:
         raise InternalError("The figures could not be drawn.", *output.strip().splitlines()[-5:])
     screen.code("")
-    screen.say(f"The figures: {out if not out.is_relative_to(ROOT) else out.relative_to(ROOT)}", indent=2)
+    where = out.relative_to(ROOT) if out.is_relative_to(ROOT) else out
+    screen.say(f"The figures: {where}. Open headline.svg first.", indent=2)
+    screen.say("What comes next: ./course shows the lessons, and where you are.", indent=2)

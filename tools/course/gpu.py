@@ -25,24 +25,25 @@ def build(root: Path) -> Build:
     return Build(root, PRESET, ("-DCMAKE_CUDA_ARCHITECTURES=native",) if cuda_tools.has_gpu() else ())
 
 
-def build_to_run(lesson: Lesson, command: str) -> Build:
-    """For a command that runs code of this lesson on the GPU."""
+def build_to_compile(lesson: Lesson, command: str) -> Build:
+    """For a command that has something to say of this lesson's code on a machine without a GPU, too."""
     if not lesson.in_cuda():
         raise UsageError(
             f"--gpu: lesson {lesson.number} is not written in CUDA; its code runs on the CPU.",
             f"To run it: ./course {command} {lesson.number}",
         )
-    found = build(lesson.root)
+    return build(lesson.root)
+
+
+def build_to_run(lesson: Lesson, command: str) -> Build:
+    """For a command that runs code of this lesson on the GPU."""
+    found = build_to_compile(lesson, command)
     if not cuda_tools.has_gpu():
-        raise no_gpu("nvidia-smi lists none", lesson, command)
+        raise InternalError(
+            "No GPU can be used here: nvidia-smi lists none.",
+            f"On the CPU, without one: ./course {command} {lesson.number}",
+        )
     return found
-
-
-def no_gpu(reason: str, lesson: Lesson, command: str) -> InternalError:
-    return InternalError(
-        f"No GPU can be used here: {reason}.",
-        f"On the CPU, without one: ./course {command} {lesson.number}",
-    )
 
 
 def why_skipped(output: str) -> str | None:

@@ -1,14 +1,18 @@
 """The lessons that exist, read from lessons/*/lesson.toml."""
 
 import hashlib
+import json
 import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import InternalError, UsageError
+from .fault import Fault, read
 
 ROOT = Path(__file__).resolve().parents[2]
+
+FAULTS = "faults.json"  # of a lesson: how each mistake fails, which tools/checks/faults.py records
 
 # The last number of each part; the last part takes what follows.
 PARTS = (
@@ -31,6 +35,7 @@ class Mistake:
     title: str
     caught_by: str  # a property that it breaks
     why: str
+    fault: Fault | None = None  # how that property fails; None: not recorded
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ def _read(path: Path, root: Path) -> Lesson:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         steps = tuple(step["title"] for step in data["step"])
         hints = tuple(Hint(hint["step"], hint["text"].strip("\n").rstrip()) for hint in data.get("hint", []))
-        mistakes = tuple(Mistake(one["title"], one["caught_by"], one["why"].strip()) for one in data.get("mistake", []))
+        mistakes = _mistakes(data.get("mistake", []), path.with_name(FAULTS))
         for hint in hints:
             if hint.step not in range(1, len(steps) + 1):
                 raise InternalError(f"{where}: a hint is for step {hint.step}; the lesson has steps 1 to {len(steps)}.")
@@ -128,3 +133,16 @@ def _read(path: Path, root: Path) -> Lesson:
         raise InternalError(f"{where} is not valid TOML: {error}") from None
     except KeyError as error:
         raise InternalError(f"{where}: the key {error} is missing.") from None
+
+
+def _mistakes(catalog: list[dict], faults: Path) -> tuple[Mistake, ...]:
+    try:
+        recorded = json.loads(faults.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        recorded = {}
+    except ValueError as error:
+        raise InternalError(f"{faults} is not valid JSON: {error}") from None
+    return tuple(
+        Mistake(one["title"], one["caught_by"], one["why"].strip(), read(recorded.get(one.get("name"), "")))
+        for one in catalog
+    )

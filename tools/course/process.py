@@ -19,7 +19,7 @@ class Finished:
     code: int  # negative: ended by that signal
     stdout: str
     stderr: str
-    report: str  # what the program wrote to its --out file
+    report: str  # Catch2's, in XML
     timed_out: bool
 
 
@@ -92,11 +92,15 @@ def stream(command: list[str], root: Path, log: Path, on_line=lambda line: None)
 
 
 def limited(command: list[str], root: Path, seconds: float) -> Finished:
-    """Runs a test program, `--out FILE` added, under a time limit and a limit on what it writes."""
+    """Runs a test program of Catch2 under a time limit and a limit on what it writes.
+
+    Its report goes to a file, so that stdout is the student's. There, a line of the automake reporter ends each test.
+    """
     with TemporaryDirectory(prefix="course-") as folder:
         paths = {name: Path(folder, name) for name in ("stdout", "stderr", "report")}
         with open(paths["stdout"], "wb") as stdout, open(paths["stderr"], "wb") as stderr:
-            with _child([*command, "--out", str(paths["report"])], cwd=root, stdout=stdout, stderr=stderr) as child:
+            reporters = ["--reporter", f"xml::out={paths['report']}", "--reporter", "automake"]
+            with _child([*command, *reporters], cwd=root, stdout=stdout, stderr=stderr) as child:
                 _limit_output(child.pid)
                 timed_out = False
                 try:

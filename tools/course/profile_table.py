@@ -70,7 +70,7 @@ def values(name: str, numbers: dict) -> None:
 
 
 def row(name: str, *cells: str) -> str:
-    return f"  {name:12}" + "".join(f"{cell:>17}" for cell in cells)
+    return f"  {name:12}" + "".join(f"{cell:>16}" for cell in cells)
 
 
 def deviation(measured: int, expected: int) -> str:

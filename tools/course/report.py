@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from . import screen
+from . import catch_xml, compile_report, fault, gpu, screen
 from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
@@ -20,7 +20,7 @@ HINTS = {
     "ended after": "A possible cause: a loop whose condition never becomes false. Or the machine is busy: see --limit.",
     "ended by itself": "A possible cause: a call of exit().",
 }
-MOST_LINES = 10
+MOST_LINES = 20  # of what a program printed
 
 
 def heading(lesson: Lesson) -> None:
@@ -34,18 +34,30 @@ def verbatim(output: str) -> None:
         screen.code(line)
 
 
-def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, seconds: float) -> None:
+def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, seconds: float, warning: str = "") -> None:
+    """`warning`: the compiler's, on the student's file."""
     screen.code("")
     wide = max(len(step.title) for step in found.steps)
     for step in found.steps:
         state = screen.mark(step.state) + step.state
         screen.say(f"step {step.number}  {step.title:{wide}}  ", (state, screen.style(step.state)), indent=4)
     screen.code("")
+    if found.no_device:
+        screen.say(f"It compiles. No test ran, for want of a GPU: {found.no_device}.", indent=4)
+        screen.code("")
+        _verdict(found.word, f"no test ran ({seconds:.1f} s)")
+        return
     failed_before_stop = found.broken and not (found.stop and found.broken is found.stop.property)
     if failed_before_stop:
-        _property(lesson, found.broken, found.failure)
+        _property(lesson, found.broken, found.failure, build)
     if found.stop:
         _stopped(lesson, found.stop, None if failed_before_stop else found.failure, build)
+    _printed(found.complaints, "on stderr it wrote:")
+    if not found.broken and not found.stop:
+        _printed(found.printed)
+    elif warning:
+        screen.say(f"The compiler warned: {warning}", indent=4)
+        screen.code("")
     _verdict(found.word, f"{_counts(found, only)} ({seconds:.1f} s)", _not_started_step(found))
 
 
@@ -79,7 +91,7 @@ def _verdict(word: str, rest: str = "", of: str = "") -> None:
     screen.say(("verdict: ", "bold"), (of + word, screen.style(word)), f"  {rest}" if rest else "")
 
 
-def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
+def _property(lesson: Lesson, broken: Property, failure: Failure, build: Build) -> None:
     screen.say(("This must hold, and does not: ", ""), (broken.name, "bold"), indent=4)
     _message(lesson, failure)
     _where(failure.context)
@@ -89,11 +101,9 @@ def _property(lesson: Lesson, broken: Property, failure: Failure) -> None:
     # An assertion inside a shared function would send the reader there; the property says more.
     line = failure.line if failure.file == broken.file else broken.line
     screen.say(f"the test: {relative(broken.file, lesson)}:{line}", indent=6)
-    _printed(broken.printed)
-    # The catalog's mistakes fail by a comparison or are stopped by the emulator; another exception has another cause.
-    if not failure.thrown or failure.by_emulator:
-        _known_mistakes(lesson, broken.name)
+    _known_mistakes(lesson, broken.name, failure, build)
     screen.code("")
+    _printed(broken.printed)
 
 
 def _message(lesson: Lesson, failure: Failure) -> None:
@@ -104,12 +114,16 @@ def _message(lesson: Lesson, failure: Failure) -> None:
         screen.say(text, indent=6 + len(line) - len(text))
 
 
-def _known_mistakes(lesson: Lesson, test: str) -> None:
-    known = [one for one in lesson.mistakes if one.caught_by == test]
+def _known_mistakes(lesson: Lesson, test: str, failure: Failure, build: Build) -> None:
+    """Those that break this test in the same way, as far as it is known. A GPU tells less than the emulator, so there
+    all of them may be meant."""
+    met = fault.classify(failure.message, failure.thrown)
+    known = [one for one in lesson.mistakes if one.caught_by == test and met.kind != "exception"]
+    known = known if build.preset == gpu.PRESET else fault.closest(known, met)
     if not known:
         return
     screen.code("")
-    screen.say("Some mistakes that break this test (yours may be another):", indent=4)
+    screen.say("Some mistakes that fail like this (yours may be another):", indent=4)
     for one in known:
         screen.say(screen.BULLET + one.title, indent=6)
     if len(known) == 1:
@@ -128,13 +142,16 @@ def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) 
         sections = [name for name in stop.property.sections if name != stop.property.name]
         _where([*sections, *(failure.context if failure else ())])
         screen.say(f"the test: {relative(stop.property.file, lesson)}:{stop.property.line}", indent=6)
-        _printed(stop.property.printed)
     if build.preset != "sanitize" and re.search("SIGSEGV|SIGABRT|SIGBUS", stop.how):
         screen.say(
             f"If something is read or written out of bounds, this shows the line: ./course check {lesson.number} --sanitize",
             indent=6,
         )
+    if b"cout" in lesson.read_exercise():
+        screen.say("What std::cout had to print in this test is lost: Catch2 keeps it. std::printf is not.", indent=6)
     screen.code("")
+    if stop.property:
+        _printed(stop.property.printed)
 
 
 def _where(infos: Iterable[str]) -> None:
@@ -144,23 +161,22 @@ def _where(infos: Iterable[str]) -> None:
         screen.say("where " + ", ".join(told), indent=6)
 
 
-def _printed(output: str) -> None:
-    """The student's own debugging output."""
-    lines = output.splitlines()
-    if lines:
-        screen.say("your program printed:", indent=6)
-        for line in lines[:MOST_LINES]:
-            screen.code("        " + line)
-        if len(lines) > MOST_LINES:
-            screen.code(f"        ... and {len(lines) - MOST_LINES} more lines")
+def _printed(output: str, whose: str = "it printed:") -> None:
+    """The student's own debugging output: its end, which leads up to what happened."""
+    lines = [line for line in output.rstrip().splitlines() if not line.startswith(catch_xml.NOT_STARTED)]
+    if not lines:
+        return
+    screen.say(whose, indent=4)
+    if len(lines) > MOST_LINES:
+        screen.code(f"      ({len(lines) - MOST_LINES:,} lines before these)")
+    for line in lines[-MOST_LINES:]:
+        screen.code("      " + line)
+    screen.code("")
 
 
 def does_not_compile(lesson: Lesson, error: CompileError | LinkError) -> None:
     screen.code("")
-    if isinstance(error, CompileError):
-        _compile_error(lesson, error)
-    else:
-        _link_error(lesson, error)
+    compile_report.show(lesson, error)
     if error.more:
         screen.say(
             f"and {_count(error.more, 'more error', 'more errors')}, which may follow from it. "
@@ -169,62 +185,6 @@ def does_not_compile(lesson: Lesson, error: CompileError | LinkError) -> None:
         )
     screen.code("")
     _verdict("does not compile")
-
-
-def _compile_error(lesson: Lesson, error: CompileError) -> None:
-    first = error.first
-    if error.reached_from:
-        screen.say((f"{lesson.exercise}:{error.reached_from}", "bold"), indent=4)
-        for line in _numbered(lesson, error.reached_from):
-            screen.code("    " + line)
-        screen.say("leads to an error in", indent=4)
-    screen.say((first.place(), "bold"), indent=4)
-    screen.say(first.message, indent=4)
-    for line in first.excerpt or _source_line(lesson, first):
-        screen.code("    " + line)
-    for note in first.notes:
-        screen.say(f"note: {note}", indent=4)
-
-
-def _source_line(lesson: Lesson, error) -> list[str]:
-    if str(error.file) != lesson.exercise:
-        return []
-    lines = _numbered(lesson, error.line)
-    if lines and error.column:
-        code = lines[0].split("| ", 1)[1]
-        lines.append(f"{'':5} | " + re.sub(r"[^\t]", " ", code[: error.column - 1]) + "^")
-    return lines
-
-
-def _numbered(lesson: Lesson, number: int) -> list[str]:
-    source = lesson.read_exercise().decode(errors="replace").splitlines()
-    return [f"{number:5} | {source[number - 1]}"] if 1 <= number <= len(source) else []
-
-
-def _link_error(lesson: Lesson, error: LinkError) -> None:
-    name = re.split(r"[(<\[]", error.symbol.replace("(anonymous namespace)::", ""))[0].split("::")[-1].split(" ")[-1]
-    if error.twice:
-        screen.say("This function is defined twice:", indent=4)
-        screen.say((error.symbol, "bold"), indent=6)
-        return
-    screen.say("This function is called, and no function with this name and these parameters is defined:", indent=4)
-    screen.say((error.symbol, "bold"), indent=6)
-    source = lesson.read_exercise().decode(errors="replace").splitlines()
-    similar = [
-        number
-        for number, line in enumerate(source, 1)
-        if re.search(rf"\b{re.escape(name)}\s*\(", line) and not line.lstrip().startswith("//")
-    ]
-    if similar:
-        screen.say(f"{lesson.exercise} has:", indent=4)
-        for number in similar[:3]:
-            screen.code("    " + _numbered(lesson, number)[0])
-    headers = sorted(lesson.folder.glob("*.h"))
-    if headers and error.symbol.startswith("lesson::"):
-        screen.say(
-            f"The name, the parameters and the namespace must be those of {headers[0].relative_to(lesson.root)}",
-            indent=4,
-        )
 
 
 def relative(file: str, lesson: Lesson) -> str:

@@ -22,6 +22,7 @@ FIELDS = {
     "checked": (int, float),
     "hints": list,
     "built": str,
+    "warning": str,
 }
 
 
@@ -34,7 +35,7 @@ class State:
         """What is known of a lesson; empty when nothing is.
 
         Of the last check: fingerprint (of the file), verdict, about (a step), checked (when). Besides: steps (the last
-        result of each), hints (those seen), built (the fingerprint of what was built last).
+        result of each), hints (those seen), built (the fingerprint of what was built last), warning (the compiler's on it).
         """
         return self._load().get(lesson.name, {})
 

@@ -9,6 +9,11 @@ from .build import Build
 from .errors import NOT_RIGHT, InternalError
 from .lessons import Lesson
 
+_PROGRAM = re.compile(r"\d\d/[^/]*|[^/]*")
+_NO_FAILURE = re.compile(
+    r"( Passed|\*\*\*Skipped) +[0-9.]+ sec|^\s*Start\s+\d+:|^Test project |^\d+% tests passed|^Total Test time|"
+    r"^The following tests did not run:|^\s*\d+ - .* \((Skipped|Disabled|Not Run)\)$|^\s*$"
+)
 # Catch2's report on SKIP("reason").
 _SKIP_MESSAGE = re.compile(r"SKIPPED:\s+explicitly with message:\s+(.+)")
 
@@ -38,6 +43,9 @@ def test(lesson: Lesson | None, build: Build) -> int:
                 command, build.root, build.logs / "test.log", lambda line: _show(line, update)
             )
     passed, failed, skipped = count(counts, output)
+    if screen.is_plain():
+        for line in by_program(counts):
+            screen.code(line)
     screen.say(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     for reason in why_skipped(counts) if skipped else []:
         screen.say(f"Skipped, so it did not run: {reason}")
@@ -59,6 +67,20 @@ def count(path: Path, output: str) -> tuple[int, int, int]:
     return total - failed - skipped, failed, skipped
 
 
+def by_program(path: Path) -> list[str]:
+    """A line for each program: its tests are named after it, 05/solution/a property or reference/a property."""
+    counts: dict[str, dict[str, int]] = {}
+    for case in xml.parse(path).iter("testcase"):
+        program = counts.setdefault(_PROGRAM.match(case.get("name", ""))[0], {"passed": 0, "failed": 0, "skipped": 0})
+        skipped = case.find("skipped") is not None or case.get("status") in ("notrun", "disabled")
+        program["skipped" if skipped else "failed" if case.get("status") == "fail" else "passed"] += 1
+    wide = max(map(len, counts), default=0)
+    return [
+        f"{program:{wide}}  " + ", ".join(f"{number} {state}" for state, number in states.items() if number)
+        for program, states in counts.items()
+    ]
+
+
 def why_skipped(path: Path) -> list[str]:
     """Each reason that the tests give, once."""
     told = [
@@ -70,12 +92,8 @@ def why_skipped(path: Path) -> list[str]:
 
 
 def _show(line: str, update) -> None:
-    """On a terminal the bar stands for the tests that pass; everything else is shown, but for CTest's own count."""
-    if re.match(r"\d+% tests passed", line):
-        return
+    """The tests that pass or are skipped are counted and not listed; what CTest says beside the failures neither."""
     if result := re.match(r"\s*(\d+)/(\d+) Test\s+#", line):
         update(int(result[1]), int(result[2]))
-        if screen.is_plain() or not re.search(r" Passed +[0-9.]+ sec", line):
-            screen.code(line)
-    elif not re.match(r"\s*(Start\s+\d+:|Test project |$)", line) or screen.is_plain():
+    if not _NO_FAILURE.search(line):
         screen.code(line)

@@ -45,6 +45,9 @@ class Verdict:
     broken: Property | None = None  # the first property that fails
     failure: Failure | None = None  # and the first thing wrong in it
     stop: Stop | None = None
+    printed: str = ""  # on stdout, by all tests
+    complaints: str = ""  # on stderr
+    no_device: str = ""  # why no test ran
 
 
 def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: int | None, seconds: float) -> Verdict:
@@ -70,13 +73,21 @@ def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: 
     else:
         word = RIGHT if RIGHT in states else SKIPPED
     counts = (states.count(state) for state in (RIGHT, WRONG, NOT_STARTED, SKIPPED))
-    return Verdict(word, steps, *counts, broken, failure, stop)
+    printed = "".join(one.printed for one in properties)
+    said = "" if stop and stop.said else complaints(run.stderr)
+    return Verdict(word, steps, *counts, broken, failure, stop, printed, said)
+
+
+def without_device(reason: str, titles: tuple[str, ...], only: int | None) -> Verdict:
+    """Of a program for a GPU, on a machine without one: it compiles, and nothing is known beyond that."""
+    steps = [Step(number, title, SKIPPED, 0, 0) for number, title in enumerate(titles, 1) if only in (None, number)]
+    return Verdict(SKIPPED, tuple(steps), 0, 0, 0, no_device=reason)
 
 
 def _stop(report: Report, run: process.Finished, seconds: float) -> Stop | None:
     last = report.properties[-1] if report.properties else None
     inside = last if last and not last.ended else None
-    said = _sanitizer(run.stderr)
+    said = sanitizer(run.stderr)
     if run.timed_out:
         return Stop(f"was ended after {seconds:g} s", inside)
     if said:
@@ -88,12 +99,17 @@ def _stop(report: Report, run: process.Finished, seconds: float) -> Stop | None:
     return None
 
 
-def _sanitizer(stderr: str) -> str:
+def sanitizer(stderr: str) -> str:
     """What a sanitizer found and where: its summary, or the line of the one for undefined behavior."""
     lines = stderr.splitlines()
     summary = next((line for line in lines if line.startswith("SUMMARY: ")), "")
     detail = next((line for line in lines if ": runtime error: " in line), "")
     return (detail or summary).removeprefix("SUMMARY: ")
+
+
+def complaints(stderr: str) -> str:
+    """Without the line by which the program says which file it tests."""
+    return "".join(line for line in stderr.splitlines(True) if not line.startswith("implementation:"))
 
 
 def _check_consistent(report: Report, run: process.Finished) -> None:

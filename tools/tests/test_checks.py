@@ -91,7 +91,7 @@ class Mistakes(unittest.TestCase):
 
             with mock.patch.object(mistakes, "ROOT", Path(folder)), mock.patch.object(mistakes, "call", run):
                 lesson = Lesson("01_x", {"file": file_name})
-                return mistakes.judge(lesson, {"name": "off_by_one", "caught_by": "the property"})
+                return mistakes.caught(lesson, {"name": "off_by_one", "caught_by": "the property"})
 
     def report(self, name: str) -> str:
         return f'<Catch2TestRun><TestCase name="{name}"><OverallResult success="false"/></TestCase></Catch2TestRun>'

@@ -99,6 +99,10 @@ class CMakePackages(InFolder):
     def test_none_at_all(self):
         self.assertEqual(packages.cmake_package("Catch2", 3, 4), (None, ""))
 
+    def test_a_folder_that_may_not_be_read_holds_nothing(self):
+        with mock.patch.object(Path, "glob", side_effect=PermissionError):
+            self.assertEqual(packages.cmake_package("Catch2", 3, 4), (None, ""))
+
 
 ONE_LINE = """\
 # deb http://mirror.example/off bookworm main

@@ -177,6 +177,22 @@ class Texts(unittest.TestCase):
             with self.subTest(said), self.assertRaisesRegex(PlotError, said):
                 readme_table.filled(text, "README.md")
 
+    def test_dram_bytes_far_from_the_formula_are_an_error(self):
+        def record(dram: int) -> dict:
+            hardware = {"dram_read_bytes": dram, "dram_written_bytes": 1000}
+            formula = {"read_bytes": 1000, "written_bytes": 1000}
+            small = {"shape": {"heads": 1, "n": 512}, "hardware": {}, "formula": formula}  # of this, L2 keeps much
+            return {"profiles": [{"shape": {"heads": 264, "n": 2048}, "hardware": hardware, "formula": formula}, small]}
+
+        self.assertAlmostEqual(tables.dram_error(record(971))["read"], -0.029)
+        for dram in (963, 1031):
+            with self.subTest(dram), self.assertRaisesRegex(PlotError, "off the formula"):
+                tables.dram_error(record(dram))
+
+    def test_pairs_of_tiles_that_a_causal_mask_leaves(self):
+        self.assertEqual(tables.pairs_of_tiles(512, 32, 32), (136, 256))
+        self.assertEqual(tables.pairs_of_tiles(100, 32, 48), (8, 12))
+
     def test_numbers_have_three_digits(self):
         self.assertEqual(
             [tables.decimal(value) for value in (999, 1000, 1.624e9, 68.7e9)],

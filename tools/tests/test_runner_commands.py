@@ -82,7 +82,7 @@ class Children(CourseFolder):
 
     def test_code_and_streams(self):
         done = self.limited(
-            "import sys; print('a'); print('b', file=sys.stderr); open(sys.argv[2], 'w').write('c'); sys.exit(3)"
+            "import sys; print('a'); print('b', file=sys.stderr); open(sys.argv[2].removeprefix('xml::out='), 'w').write('c'); sys.exit(3)"
         )
         self.assertEqual(
             (done.code, done.stdout, done.stderr, done.report, done.timed_out), (3, "a\n", "b\n", "c", False)
@@ -161,17 +161,22 @@ class Benchmark(CourseFolder):
         script = self.root / "bench"
         script.write_text(f"#!{sys.executable}\n{program}\n")
         script.chmod(0o755)
-        return bench._measure(script, list(arguments), self.root)
+        return bench._raw(script, list(arguments), self.root), bench._table(script, list(arguments), self.root)
 
     def test_its_exit_code_is_ours(self):
-        self.assertEqual(self.measure("import sys; sys.exit(3)"), 3)
-        self.assertEqual(self.measure("import os; os.kill(os.getpid(), 9)"), 137)
+        self.assertEqual(self.measure("import sys; sys.exit(3)"), (3, 3))
+        self.assertEqual(self.measure("import os; os.kill(os.getpid(), 9)"), (137, 137))
         self.assertIn("-- --benchmark_filter=REGEX", self.output())
+
+    def test_without_results_it_is_not_done(self):
+        self.assertEqual(self.measure("print('Failed to match any benchmarks')"), (0, 1))
+        self.assertIn("Failed to match any benchmarks\n", self.output())
 
     def test_ctrl_c_ends_it(self):
         # As the terminal does it: the whole foreground group gets the signal.
         program = (
-            "import sys; from pathlib import Path; from course import __main__, bench\n"
+            "import signal, sys; from pathlib import Path; from course import __main__, bench\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # where these tests run behind a shell's &
             "__main__.cli.run = lambda arguments: bench.run(['sh', '-c', 'echo $$; exec sleep 60'], Path('.'))\n"
             "sys.exit(__main__.main())"
         )
@@ -227,10 +232,31 @@ class Suite(CourseFolder):
         self.write("ctest.xml", '<testsuite name="x" tests="12" failures="2" disabled="0" skipped="1"></testsuite>')
         self.assertEqual(suite.count(self.root / "ctest.xml", ""), (9, 2, 1))
 
-    def test_the_count_is_said_once(self):
-        for line in ("100% tests passed, 0 tests failed out of 255", "1/255 Test   #1: a ...   Passed    0.01 sec"):
+    def test_what_fails_is_shown_whole_and_nothing_else(self):
+        failed = "2/255 Test   #2: 05/solution/b ...***Failed    0.01 sec"
+        for line in (
+            "Test project /course/build/cpu",
+            "        Start   1: 05/solution/a",
+            "  1/255 Test   #1: 05/solution/a ...   Passed    0.01 sec",
+            failed,
+            "b.cpp:3: FAILED:",
+            "  3/255 Test   #3: device/c ...***Skipped   0.01 sec",
+            "",
+            "100% tests passed, 0 tests failed out of 255",
+        ):
             suite._show(line, lambda done, total: None)
-        self.assertEqual(self.output(), "1/255 Test   #1: a ...   Passed    0.01 sec\n")
+        self.assertEqual(self.output(), f"{failed}\nb.cpp:3: FAILED:\n")
+
+    def test_a_line_for_each_program(self):
+        cases = (
+            '<testcase name="05/solution/e^(s - m) / l" status="run"/><testcase name="05/solution/b" status="fail"/>'
+            '<testcase name="reference/x" status="run"/><testcase name="device/y" status="notrun"><skipped/></testcase>'
+        )
+        self.write("ctest.xml", f"<testsuite>{cases}</testsuite>")
+        self.assertEqual(
+            suite.by_program(self.root / "ctest.xml"),
+            ["05/solution  1 passed, 1 failed", "reference    1 passed", "device       1 skipped"],
+        )
 
     def test_no_count_is_an_error(self):
         with self.assertRaises(InternalError):

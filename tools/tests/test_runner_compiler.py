@@ -179,6 +179,33 @@ class FirstError(unittest.TestCase):
         self.assertEqual(diagnose(BROKEN_TEST + GCC).first.line, 9)
 
 
+class Warnings(unittest.TestCase):
+    def warning(self, *lines):
+        return compiler.warning("\n".join(lines), ROOT, EXERCISE)
+
+    def test_the_first_on_the_students_file_in_a_line(self):
+        found = self.warning(
+            f"{ROOT}/lessons/x.h:3:1: warning: not his [-Wuninitialized]",
+            f"{FILE}:9:38: warning: ‘dot’ is used uninitialized [-Wuninitialized]",
+            "    9 |   dot += 1;",
+            f"{FILE}:12:3: warning: second [-Wparentheses]",
+        )
+        self.assertEqual(found, f"{EXERCISE}:9: ‘dot’ is used uninitialized")
+
+    def test_what_is_often_noise_comes_last(self):
+        noise = f"{FILE}:2:1: warning: conversion from ‘long’ to ‘float’ may change value [-Wconversion]"
+        other = f"{FILE}:9:1: warning: ‘dot’ may be used uninitialized [-Wmaybe-uninitialized]"
+        self.assertEqual(self.warning(noise, other), f"{EXERCISE}:9: ‘dot’ may be used uninitialized")
+        self.assertEqual(self.warning(noise), f"{EXERCISE}:2: conversion from ‘long’ to ‘float’ may change value")
+
+    def test_of_nvcc(self):
+        found = self.warning(f'{FILE}(7): warning #549-D: variable "dot" is used before its value is set')
+        self.assertEqual(found, f'{EXERCISE}:7: variable "dot" is used before its value is set')
+
+    def test_none(self):
+        self.assertEqual(self.warning("[1/2] Building CXX object x.o"), "")
+
+
 class Linker(unittest.TestCase):
     def test_a_function_of_the_contract_is_missing(self):
         error = diagnose(GNU_LINK)

@@ -53,8 +53,8 @@ class WhatItNeeds(CudaCourse):
     def test_no_gpu(self):
         self.machine(has_gpu=False)
         with self.assertRaisesRegex(InternalError, "No GPU") as caught:
-            check.check(self.cuda, on_gpu=True)
-        self.assertIn("./course check 05", caught.exception.details[0])
+            gpu.build_to_run(self.cuda, "bench")
+        self.assertIn("./course bench 05", caught.exception.details[0])
 
     def test_a_lesson_for_the_cpu(self):
         self.machine()
@@ -67,11 +67,21 @@ class WhatItNeeds(CudaCourse):
         with self.assertRaisesRegex(UsageError, "--sanitize"):
             check.check(self.cuda, sanitize=True, on_gpu=True)
 
-    def test_a_gpu_that_the_program_cannot_use_gives_no_verdict(self):
+    def test_without_a_gpu_it_is_compiled_and_never_right(self):
         run = process.Finished(4, "", SKIPPED, "", False)
-        with mock.patch.object(process, "limited", return_value=run):
-            with self.assertRaisesRegex(InternalError, "the driver is too old"):
-                check._test(self.cuda, Build(self.root, "cuda"), "test_exercise_05", None, 60)
+        for has_gpu in (False, True):  # the program may not be able to use the one that is there
+            self.machine(has_gpu=has_gpu)
+            with (
+                self.subTest(has_gpu),
+                mock.patch.object(Build, "target", return_value=Built(True, "")) as built,
+                mock.patch.object(process, "limited", return_value=run),
+            ):
+                self.said.clear()
+                self.assertEqual(check.check(self.cuda, on_gpu=True), 1)
+                built.assert_called_once()
+                self.assertIn("    step 2  Softmax  skipped\n", self.output())
+                self.assertIn("It compiles. No test ran, for want of a GPU: the driver is too old", self.output())
+                self.assertIn("verdict: skipped  no test ran (", self.output())
 
     def test_what_is_remembered_is_the_emulators_verdict(self):
         self.machine()

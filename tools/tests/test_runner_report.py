@@ -18,7 +18,9 @@ k_tile[3][64] is touched by two threads with no barrier between
 
 
 class Checked(CourseFolder):
-    def shown(self, *states, only=None, message="expected 0.25, got 0.5", thrown=False):
+    def shown(
+        self, *states, only=None, message="expected 0.25, got 0.5", thrown=False, printed="", stderr="", warning=""
+    ):
         """The report on a property for each state; the first half of them belongs to step 1."""
         properties = []
         for number, state in enumerate(states):
@@ -26,16 +28,16 @@ class Checked(CourseFolder):
             failures = [Failure(said, "test.cpp", 12, (), thrown)] if said else []
             step = only or (1 if number < len(states) / 2 else 2)
             name = "rows sum to 1" if state == WRONG else f"property {number}"
-            properties.append(Property(name, (f"step{step}",), "test.cpp", 9, failures, ended=True))
+            properties.append(Property(name, (f"step{step}",), "test.cpp", 9, failures, ended=True, printed=printed))
         found = verdict.judge(
             mock.Mock(properties=properties, complete=True, counted=len(states)),
-            mock.Mock(code=any(one.failures for one in properties), stderr="", timed_out=False),
+            mock.Mock(code=any(one.failures for one in properties), stderr=stderr, timed_out=False),
             self.lesson.steps,
             only,
             60,
         )
         self.said.clear()
-        report.tested(self.lesson, found, Build(self.root), only, 0.8)
+        report.tested(self.lesson, found, Build(self.root), only, 0.8, warning)
         return self.output()
 
 
@@ -66,7 +68,7 @@ class KnownMistakes(Checked):
     def test_one_is_explained(self):
         output = self.shown(RIGHT, WRONG)
         self.assertIn(
-            "    Some mistakes that break this test (yours may be another):\n"
+            "    Some mistakes that fail like this (yours may be another):\n"
             "      · The maximum starts at 0\n        All weights underflow.\n",
             output,
         )
@@ -84,6 +86,56 @@ class KnownMistakes(Checked):
 
     def test_what_the_emulator_stops_is_a_mistake_too(self):
         self.assertIn("Some mistakes", self.shown(RIGHT, WRONG, message=FAULT, thrown=True))
+
+
+class Printed(Checked):
+    def test_what_the_failed_test_printed(self):
+        self.assertIn("    it printed:\n      i = 3\n      x: 4\n\n", self.shown(RIGHT, WRONG, printed="i = 3\nx: 4\n"))
+
+    def test_the_end_of_much(self):
+        output = self.shown(RIGHT, WRONG, printed="".join(f"line {number}\n" for number in range(1000)))
+        self.assertIn("    it printed:\n      (980 lines before these)\n      line 980\n", output)
+        self.assertIn("      line 999\n\n", output)
+
+    def test_of_all_tests_where_none_fails(self):
+        self.assertIn("    it printed:\n      a\n      a\n", self.shown(RIGHT, NOT_STARTED, printed="a\n"))
+        self.assertNotIn("printed", self.shown(RIGHT, RIGHT))
+
+    def test_a_gpu_says_not_started_on_stdout(self):
+        self.assertNotIn("printed", self.shown(NOT_STARTED, NOT_STARTED, printed="not started: Step 2\n"))
+
+    def test_stderr(self):
+        self.assertIn(
+            "    on stderr it wrote:\n      a: Assertion `x' failed.\n",
+            self.shown(RIGHT, WRONG, stderr="a: Assertion `x' failed.\n"),
+        )
+
+    def test_the_compilers_warning_where_something_fails(self):
+        self.assertIn("    The compiler warned: a.cu:3: bad\n\n", self.shown(RIGHT, WRONG, warning="a.cu:3: bad"))
+        self.assertNotIn("warned", self.shown(RIGHT, RIGHT, warning="a.cu:3: bad"))
+
+
+class Crashed(CourseFolder):
+    def shown(self, printed=""):
+        inside = Property("rows sum to 1", ("step2",), "test.cpp", 9, printed=printed)
+        found = verdict.judge(
+            mock.Mock(properties=[inside], complete=False, counted=None),
+            mock.Mock(code=-11, stderr="", timed_out=False),
+            self.lesson.steps,
+            None,
+            60,
+        )
+        self.said.clear()
+        report.tested(self.lesson, found, Build(self.root), None, 0.8)
+        return self.output()
+
+    def test_what_it_printed_before(self):
+        self.assertIn("    it printed:\n      i = 3\n", self.shown("i = 3\n"))
+
+    def test_what_went_through_cout_is_lost(self):
+        self.assertNotIn("std::cout", self.shown())
+        self.write(self.lesson.exercise, "std::cout << 3;")
+        self.assertIn("What std::cout had to print in this test is lost", self.shown())
 
 
 class Faults(Checked):

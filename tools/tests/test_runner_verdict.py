@@ -127,6 +127,24 @@ class Verdicts(unittest.TestCase):
         )
         self.assertEqual(message(call, "something else"), start + "got something else")
 
+    def test_an_exception_between_two_assertions_has_no_expression(self):
+        expression = (
+            '<Expression success="false" type="CHECK" filename="t" line="3">'
+            f"<Original>{catch_xml.NO_EXPRESSION}</Original><Expanded>{catch_xml.NO_EXPRESSION}</Expanded>"
+            f"{thrown('k[9]: out of bounds')}</Expression>"
+        )
+        found = judge(HEAD + case("rejects", 1, expression, False) + TODO_2 + tail(0, 2), 42)
+        self.assertEqual(found.failure.message, "an exception was thrown: k[9]: out of bounds")
+
+    def test_each_test_has_what_was_printed_while_it_ran(self):
+        report = catch_xml.parse(HEAD + case("one, [a]", 1) + case("two", 1) + '<TestCase name="three" tags="[step2]">')
+        catch_xml.share_out(report, "a\nb:test-result: PASS one, [a]\n:test-result: FAIL two\nc")
+        self.assertEqual([one.printed for one in report.properties], ["a\nb", "", "c"])
+
+    def test_stderr_is_kept_but_for_the_line_of_the_program_itself(self):
+        found = judge(HEAD + case("a", 1) + case("b", 2) + tail(2, 0), stderr=f"debug\n{RIGHT_FILE}more\n")
+        self.assertEqual(found.complaints, "debug\nmore\n")
+
     def test_an_exception_is_told_from_a_comparison(self):
         for inside, expected in ((thrown("k[9]: out of bounds"), True), (failure(WRONG_P), False)):
             found = judge(HEAD + case("rejects", 1, inside, False) + TODO_2 + tail(0, 2), 42)
@@ -230,6 +248,15 @@ class NoVerdict(unittest.TestCase):
     def test_it_is_not_said_which_file_was_tested(self):
         with self.assertRaises(InternalError):
             check.verify_implementation(Finished(-11, "", "", "", False), LESSON, 60)
+
+    def test_a_program_that_refuses_to_begin_is_heard(self):
+        refusal = "FA_SIMT_ORDER = 'sideways': must be forward, backward or shuffled:SEED\n"
+        for stderr in (refusal, RIGHT_FILE + refusal):
+            with self.assertRaises(InternalError) as caught:
+                check._verify_start(Finished(1, "", stderr, HEAD, False), catch_xml.parse(HEAD))
+            self.assertEqual(caught.exception.details, (refusal.strip(),))
+        check._verify_start(Finished(1, "", RIGHT_FILE, HEAD, False), catch_xml.parse(HEAD))
+        check._verify_start(Finished(1, "", refusal, HEAD, False), catch_xml.parse(HEAD + case("a", 1)))
 
     def test_the_limit_came_first(self):
         with self.assertRaisesRegex(InternalError, "was ended after 1e-09 s, before it said"):

@@ -1,0 +1,69 @@
+"""What kind of failure a message tells of, so that a student is shown the cataloged mistakes that fail in the same way."""
+
+import re
+from dataclasses import dataclass
+
+# The first pattern that is found names the kind, and its group the array or buffer. Messages are those of reference/simt,
+# reference/fa and the lessons' tests.
+_KINDS = {
+    "blocks": r"(\w+)\[.*\] is touched by two blocks",
+    "race": r"(\w+)(?:\[.*\])? is touched by two threads",
+    "unwritten": r"read of (\w+)(?:\[.*\])?, which nothing wrote",
+    "barrier": r"barrier that not all threads reach|wait at different barriers",
+    "warp": r"of its mask reach|which does not take part|leaves out the lane",
+    "room": r"shared memory: (?:'|\d+ bytes)|deal it out differently|that no memory was dealt out",
+    "bounds": r"(?:read of|write to|update of) (\w+)\[.*\], which has|"
+    r"dimension \d+ of '(\w+)', which has|HBM buffer '(\w+)' .*: (?:read|write)",
+    "launch": r", launched at \S+: ",
+    "sectors": r"sectors",
+    "bytes": r"^([a-z]\w*)\b.*: expected \d+ bytes|expected \d+ bytes|\.(?:read|written)_bytes|expected \d+ reads",
+    "poison": r"^(\w*).* got poison",
+    "nan": r"^(\w*).* (?:expected|got) nan",
+    "infinite": r"^(\w*).*: expected -?inf",
+    "numbers": r"^(\w*).*: expected ",
+}
+# One cause may show in several of these ways.
+_FAMILIES = (
+    {"blocks", "bounds"},
+    {"race", "unwritten", "barrier", "warp"},
+    {"room", "launch"},
+    {"sectors", "bytes"},
+    {"poison", "nan", "infinite", "numbers", "other"},
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    kind: str
+    array: str = ""  # where the message names one
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.array}".strip()
+
+    def resembles(self, other: "Fault") -> bool:
+        return self.kind == other.kind or any({self.kind, other.kind} <= family for family in _FAMILIES)
+
+
+def classify(message: str, thrown: bool = False) -> Fault:
+    """`thrown`: by an exception. One that is none of the emulator's has a cause that no message of a test tells."""
+    for kind, pattern in _KINDS.items():
+        if found := re.search(pattern, message, re.MULTILINE):
+            return Fault(kind, next(filter(None, found.groups()), ""))
+    return Fault("exception" if thrown else "other")
+
+
+def read(text: str) -> Fault | None:
+    """From "race s_tile", as it is recorded; None from nothing."""
+    return Fault(*text.split(maxsplit=1)) if text else None
+
+
+def closest(mistakes: list, fault: Fault) -> list:
+    """Those that fail with the same kind and array, else with the same kind, else in a way that has the same causes.
+
+    Where nothing is recorded, nothing is ruled out.
+    """
+    if any(one.fault is None for one in mistakes):
+        return mistakes
+    ranks = (lambda one: one == fault, lambda one: one.kind == fault.kind, fault.resembles)
+    found = ([one for one in mistakes if alike(one.fault)] for alike in ranks)
+    return next(filter(None, found), [])

@@ -1,0 +1,113 @@
+"""From the message of a failure to its kind, and to the cataloged mistakes that fail like it."""
+
+import json
+import unittest
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+from checks import faults, mistakes
+from checks.common import Lesson, Result
+from course import fault, lessons
+from course.fault import Fault
+from course_folder import NAME, TOML, CourseFolder
+
+MESSAGES = {
+    "HBM: s[70] is touched by two blocks, which run in no order\n  in f, block (2, 0, 0), thread (6, 0, 0)": "blocks s",
+    "shared memory: m_tile[0] is touched by two threads with no barrier between": "race m_tile",
+    "shared memory: read of q_tile[0][1], which nothing wrote\n  in f, block (0, 0, 0), thread (0, 0, 0)": "unwritten q_tile",
+    "a barrier that not all threads reach\n  in f, block (0, 2, 0), thread (0, 0, 0)": "barrier",
+    "the threads of a block wait at different barriers": "barrier",
+    "__shfl_xor_sync that not all lanes of its mask reach": "warp",
+    "an exception was thrown:\nHBM: read of k[1260], which has 1260 elements\n  in f, block (1, 0, 5)": "bounds k",
+    "HBM: write to out[1], which has 1 elements": "bounds out",
+    "shared memory: index 33 in dimension 1 of 'q_tile', which has 33": "bounds q_tile",
+    "an exception was thrown: HBM buffer 'q' of 6 elements: read of element 6": "bounds q",
+    "f, launched at a.cu:84: grid.y = 70000: must be at most 65535": "launch",
+    "f: sectors written: expected 256, got 2048, for 8192 bytes. Do neighboring threads touch neighbors?": "sectors",
+    "q, read: expected 95040 bytes, got 2312640": "bytes q",
+    "N = 128, D = 64, read: expected 655360 bytes, got 589824": "bytes",
+    "s[i=0, j=0]: expected -0.4, got poison (60 of 120 values differ, 60 hold poison: never written)": "poison s",
+    "p[row=1, j=0]: expected 0, got nan (3 of 6 values differ)": "nan p",
+    "s[i=0, j=1]: expected -inf, got 0 (3 of 9 values differ)": "infinite s",
+    "out[i=0, d=0]: expected 1, got 2 (1 of 2 values differ; norm-wise error 1, allowed 0)": "numbers out",
+    "(m, l) after (0), then (2, 1): expected (2, 1.503215), got (2, 2.367879)": "numbers",
+    "CHECK( a == b ): got 1 == 2": "other",
+}
+
+
+def known(*told):
+    return [lessons.Mistake(one, "a test", "", fault.read(one)) for one in told]
+
+
+class Kinds(unittest.TestCase):
+    def test_each_message_has_its_kind(self):
+        for message, told in MESSAGES.items():
+            with self.subTest(message):
+                self.assertEqual(str(fault.classify(message)), told)
+                self.assertEqual(fault.read(told), fault.classify(message))
+
+    def test_an_exception_that_is_none_of_the_emulators(self):
+        self.assertEqual(fault.classify("vector::at", thrown=True), Fault("exception"))
+
+
+class Closest(unittest.TestCase):
+    def closest(self, told, *catalog):
+        return [one.title for one in fault.closest(known(*catalog), fault.read(told))]
+
+    def test_the_same_kind_and_array_come_first(self):
+        self.assertEqual(self.closest("race s", "numbers out", "race s", "race q"), ["race s"])
+
+    def test_then_the_same_kind(self):
+        self.assertEqual(self.closest("race p", "numbers out", "race s", "race q", "unwritten p"), ["race s", "race q"])
+
+    def test_then_what_has_the_same_causes(self):
+        self.assertEqual(self.closest("bounds s", "numbers s", "blocks s"), ["blocks s"])
+
+    def test_a_wrong_sum_says_nothing_of_an_access_out_of_bounds(self):
+        self.assertEqual(self.closest("bounds k", "numbers out", "barrier"), [])
+
+    def test_where_nothing_is_recorded_nothing_is_ruled_out(self):
+        catalog = [*known("numbers out"), replace(known("x")[0], fault=None)]
+        self.assertEqual(fault.closest(catalog, Fault("bounds", "k")), catalog)
+
+
+class Recorded(CourseFolder):
+    def setUp(self):
+        super().setUp()
+        self.catalog = [{"name": "from_zero", "caught_by": "rows sum to 1"}]
+        self.of_checks = Lesson(NAME, {"mistake": self.catalog})
+        self.enterContext(mock.patch("checks.common.ROOT", self.root))
+        self.file = self.root / "lessons" / NAME / lessons.FAULTS
+
+    def report(self, message):
+        return (
+            '<Catch2TestRun><TestCase name="rows sum to 1" tags="[step2]" filename="t.cpp" line="1">'
+            f'<Failure filename="t.cpp" line="1">{message}</Failure><OverallResult success="false"/></TestCase>'
+        )
+
+    def test_it_is_written_and_the_runner_reads_it(self):
+        self.assertTrue(faults.write(self.of_checks, {"from_zero": self.report("p[row=1]: expected 0, got nan")}))
+        self.assertEqual(json.loads(self.file.read_text()), {"from_zero": "nan p"})
+        self.write(f"lessons/{NAME}/lesson.toml", TOML.replace("[[mistake]]", '[[mistake]]\nname = "from_zero"'))
+        self.assertEqual(lessons.load(self.root)[0].mistakes[0].fault, Fault("nan", "p"))
+
+    def test_what_has_the_same_causes_changes_nothing(self):
+        self.file.write_text('{"from_zero": "blocks s"}')
+        self.assertFalse(faults.write(self.of_checks, {"from_zero": self.report("read of s[9], which has 9 elements")}))
+        self.assertTrue(faults.write(self.of_checks, {"from_zero": self.report("p: expected 1, got 2")}))
+
+    def test_the_check_finds_what_is_not_recorded_or_differs(self):
+        report = Path(self.root, "report.xml")
+        report.write_text(self.report("p: expected 1, got 2"))
+        with (
+            mock.patch.object(mistakes, "report_of", lambda *_: report),
+            mock.patch.object(mistakes, "caught", lambda *_: Result("x", True)),
+        ):
+            for told, good in (({}, False), ({"from_zero": "barrier"}, False), ({"from_zero": "numbers p"}, True)):
+                self.file.write_text(json.dumps(told))
+                self.assertEqual(mistakes.judge(self.of_checks, self.catalog[0]).ok, good)
+
+
+if __name__ == "__main__":
+    unittest.main()
