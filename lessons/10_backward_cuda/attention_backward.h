@@ -15,7 +15,7 @@
 //   - HBM sees exactly backward_traffic(shape, options, tiles).
 //   - A block uses exactly shared_memory_bytes(tiles, D) of shared memory. delta, and nothing else, comes from
 //     `scratch`.
-//   - No atomic operation: the same inputs give the same bits, on every run.
+//   - The same inputs give the same bits, on every run.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
 // that fa::validate rejects, an H above 65535, a negative first_tile, and an operand of another size; with

@@ -1,5 +1,8 @@
 #include "standard_backward.h"
 
+#include <stdexcept>
+#include <string>
+
 namespace lesson {
 namespace {
 
@@ -107,6 +110,21 @@ fa::LaunchShape tiles_over(fa::Index rows, fa::Index columns, const fa::Shape& s
   return {{ceil_div(columns, T), ceil_div(rows, T), fa::heads(shape)}, {T, T}, 0, where};
 }
 
+void require_at_most(const char* name, fa::Index value, fa::Index limit) {
+  if (value <= limit) return;
+  throw std::invalid_argument(std::string(name) + " = " + std::to_string(value) + ": must be at most " +
+                              std::to_string(limit) + ", for a grid");
+}
+
+// That every launch below has a grid which a GPU takes. The last launches would be refused when the first have run.
+void require_grids(const fa::Shape& shape) {
+  constexpr fa::Index largest_x = 2147483647, largest_yz = 65535;
+  require_at_most("B · H", fa::heads(shape), largest_yz);
+  require_at_most("Nq", shape.Nq, T * largest_yz);
+  require_at_most("Nk", shape.Nk, T * largest_yz);
+  require_at_most("B · H · Nq", fa::query_rows(shape), kRows * largest_x);  // of score_gradient_kernel
+}
+
 }  // namespace
 
 void standard_backward(const fa::DeviceBuffer<float>& q, const fa::DeviceBuffer<float>& k,
@@ -115,6 +133,7 @@ void standard_backward(const fa::DeviceBuffer<float>& q, const fa::DeviceBuffer<
                        fa::DeviceBuffer<float>& dv, const fa::Shape& shape, const fa::Options& options,
                        fa::DeviceScratch& scratch) {
   fa::validate(shape, options);
+  require_grids(shape);
   fa::require_elements("q", q.size(), fa::query_elements(shape));
   fa::require_elements("k", k.size(), fa::key_elements(shape));
   fa::require_elements("v", v.size(), fa::key_elements(shape));

@@ -16,9 +16,9 @@ namespace lesson {
 // Masks and NaN: as in lesson 08. HBM sees exactly standard_backward_traffic(shape), with a causal mask or without. dP
 // and dS, and nothing else, come from `scratch`.
 //
-// Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape or options that
-// fa::validate rejects and an operand of another size; with fa::LaunchError more than 65535 heads, or more than 2097120
-// queries or keys.
+// Rejects with std::invalid_argument, which names the argument, before anything is written: a shape or options that
+// fa::validate rejects; more than 65535 heads, 2097120 queries or keys, or 17179869176 queries of all heads together,
+// which are more than a grid holds; an operand of another size.
 //
 // Source: Dao et al. 2022 (arXiv:2205.14135), Algorithm 3.
 void standard_backward(const fa::DeviceBuffer<float>& q,     // (B, H, Nq, D)

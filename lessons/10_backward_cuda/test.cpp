@@ -6,9 +6,9 @@
 
 #include "attention_backward.h"
 #include "fa/testing.h"
-#include "standard_backward.h"
 #include "test_backward.h"
 #include "test_pair.h"
+#include "test_standard.h"
 #include "test_support.h"
 
 using namespace support;
@@ -99,6 +99,10 @@ TEST_CASE("P comes back from m and l", "[step4]") {
 TEST_CASE("P comes back when all scores are low, and is 0 in a row with l = 0", "[step4]") {
   check_row({.scores = {-5e4f, -5e4f - 1}, .dp = {1, 1}, .m = -5e4f, .l = 1.367879f}, {0.731059, 0.268941});
   check_row({.scores = {1, 2}, .dp = {3, 4}, .m = -fa::infinity, .l = 0}, {0, 0});
+}
+
+TEST_CASE("a NaN in m and l stays one", "[step4]") {
+  check_row({.scores = {2, 1}, .dp = {1, 1}, .m = fa::nan, .l = fa::nan}, {fa::nan, fa::nan});
 }
 
 TEST_CASE("dS is P (dP - delta)", "[step4]") {
@@ -285,15 +289,11 @@ TEST_CASE("the standard pass that V1 is compared with is right, and counted too"
   check_standard();
 }
 
+TEST_CASE("the standard pass names what it rejects, and writes nothing", "[step6]") {
+  CHECK(lesson::backward_traffic({}, {}, {}).total() > 0);
+  check_rejected_by_standard();
+}
+
 TEST_CASE("bytes and FLOP of the passes at the shape of the paper's table", "[step6]") {
-  const fa::Shape shape{.B = 64, .H = 16, .Nq = 1024, .Nk = 1024, .D = 64};
-  check_bytes("V1, backward", 10573840384, lesson::backward_traffic(shape, {}, {.Br = 64, .Bc = 128}).total());
-  check_bytes("standard, backward", 95294586880, lesson::standard_backward_traffic(shape).total());
-  const fa::Index product = fa::forward_flops(shape, {}) / 2;
-  CHECK(product == 137438953472);
-  const fa::Tiles half{.Br = 64, .Bc = 256};  // of 2 bytes an element
-  check_bytes("V1, half precision", 5477761024,
-              fa::v1_forward_traffic(shape, {}, half, 2).total() + fa::v1_backward_traffic(shape, {}, half, 2).total());
-  CHECK(fa::backward_flops(shape, {}, fa::Weights::stored) == 4 * product);
-  CHECK(fa::backward_flops(shape, {}, fa::Weights::recomputed) == 5 * product);
+  check_at_the_shape_of_the_paper();
 }

@@ -11,7 +11,6 @@
 #include "attention_backward.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
-#include "standard_backward.h"
 #include "test_support.h"
 
 #ifndef FA_CUDA
@@ -180,49 +179,6 @@ inline void check_formula(const fa::Shape& shape, const fa::Options& options, co
   check_traffic("backward_traffic", meter.total(), lesson::backward_traffic(shape, options, tiles));
 }
 
-// P of an exact forward pass, rounded to float.
-inline std::vector<float> exact_weights(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options) {
-  const fa::ForwardOracle forward = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
-  const double scale = double(fa::scale_of(shape, options));
-  std::vector<float> p;
-  for (fa::Index row = 0; row < fa::query_rows(shape); ++row) {
-    for (fa::Index j = 0; j < shape.Nk; ++j) {
-      const float* const q = &inputs.q[std::size_t(row * shape.D)];
-      const float* const k = &inputs.k[std::size_t((row / shape.Nq * shape.Nk + j) * shape.D)];
-      double dot = 0.0;
-      for (fa::Index d = 0; d < shape.D; ++d) dot += double(q[d]) * double(k[d]);
-      const bool seen = j < fa::visible_keys(shape, options, row % shape.Nq);
-      p.push_back(seen ? float(std::exp(scale * dot - forward.lse[std::size_t(row)])) : 0.0f);
-    }
-  }
-  return p;
-}
-
-// The given standard pass is right, and moves what its own formula says.
-inline void check_standard(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options) {
-  CAPTURE(shape, options);
-  const Expected expected(inputs, shape, options);
-  Operands operands(inputs, expected.forward(), shape);
-  const fa::DeviceBuffer<float> p("p", exact_weights(inputs, shape, options));
-  fa::DeviceMeter meter;
-  lesson::standard_backward(operands.q, operands.k, operands.v, p, operands.dout, operands.dq, operands.dk, operands.dv,
-                            shape, options, operands.scratch);
-  expected.check(operands.gradients());
-  check_bytes("dP and dS", 2 * p.bytes(), operands.scratch.peak_bytes());
-  if (fa::counts_bytes) check_traffic("standard pass", lesson::standard_backward_traffic(shape), meter.total());
-}
-
-inline void check_standard() {
-  const fa::Shape odd{.B = 2, .H = 3, .Nq = 37, .Nk = 45, .D = 20}, square{.Nq = 9, .Nk = 9, .D = 4};
-  const fa::Shape no_queries{.Nq = 0, .Nk = 5, .D = 4}, no_keys{.Nq = 5, .Nk = 0, .D = 4};
-  for (const bool causal : {false, true}) {
-    for (const fa::Shape& shape : {odd, fa::Shape{.Nq = 70, .Nk = 3, .D = 33}, no_queries, no_keys}) {
-      check_standard(fa::make_inputs(shape), shape, {.causal = causal});
-    }
-    for (const fa::Inputs& inputs : nan_in_each_operand(square)) check_standard(inputs, square, {.causal = causal});
-  }
-}
-
 #ifndef FA_CUDA
 inline void check_orders() {
   const fa::Shape shape{.B = 1, .H = 2, .Nq = 33, .Nk = 35, .D = 7};
@@ -262,13 +218,13 @@ inline void check_64_bit_indices() {
 
 // `one_less` names an operand that lacks an element; every function that takes it must say so.
 inline void check_rejected(const std::string& one_less, const fa::Shape& asked, const std::string& text,
-                           const fa::Tiles& tiles = {.Br = 2, .Bc = 2}) {
+                           const fa::Tiles& tiles = {.Br = 2, .Bc = 2}, const fa::Options& options = {}) {
   const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 2};
   const fa::Inputs inputs = fa::make_inputs(shape);
   Operands operands(inputs, Forward(inputs, shape, {}), shape, one_less);
   operands.shape = asked;
-  if (one_less != "delta") fa::check_rejects([&] { operands.backward({}, tiles); }, text);
-  if (one_less != "out") fa::check_rejects([&] { operands.absorb({}, tiles, 0, 1); }, text);
+  if (one_less != "delta") fa::check_rejects([&] { operands.backward(options, tiles); }, text);
+  if (one_less != "out") fa::check_rejects([&] { operands.absorb(options, tiles, 0, 1); }, text);
   if (one_less == "out" || one_less == "dout" || one_less == "delta" || one_less == "dq") {
     fa::check_rejects([&] { operands.prepare(); }, text);
   }
@@ -280,6 +236,8 @@ inline void check_bad_arguments() {
   const fa::Inputs inputs = fa::make_inputs(shape);
   run(inputs, shape, {}, {.Br = 2, .Bc = 2});  // what is right is not rejected
   check_rejected("", shape, "Br = 0", {.Br = 0, .Bc = 2});
+  check_rejected("", shape, "Bc = -1", {.Br = 2, .Bc = -1});
+  check_rejected("", shape, "scale = inf", {.Br = 2, .Bc = 2}, {.scale = fa::infinity});
   check_rejected("", {.Nq = 2, .Nk = -3, .D = 2}, "Nk = -3");
   check_rejected("", {.H = 65536, .Nq = 2, .Nk = 3, .D = 2}, "H = 65536");
   for (const std::string name : {"q", "k", "v", "out", "m", "l", "dout", "delta", "dq", "dk", "dv"}) {
