@@ -29,10 +29,10 @@ TEST_CASE("dv of a key sums over the queries of its head, each with its own weig
 }
 
 TEST_CASE("a hidden pair adds nothing to dv, even if dout holds a NaN", "[step1]") {
-  const std::vector<float> p{1, 0, 0.25f, 0.75f}, dout{fa::nan, 4};  // query 0 does not see key 1
-  std::vector<float> dv = fa::poisoned(2);
-  lesson::value_gradient(p.data(), dout.data(), dv.data(), {.Nq = 2, .Nk = 2, .D = 1}, {.causal = true});
-  fa::check_close("dv", dv, std::vector<double>{fa::nan, 3}, {{"j", 2}}, kTight);
+  // Of two keys, query 0 sees none, query 1 the first. Of three keys, query 0 sees the first two.
+  check_value_gradient({.Nq = 3, .Nk = 2}, {0, 0, 1, 0, 0.25f, 0.75f}, {fa::nan, 4, 8}, {6, 6});
+  check_value_gradient({.Nq = 2, .Nk = 3}, {0.25f, 0.75f, 0, 0.25f, 0.25f, 0.5f}, {8, 4}, {3, 7, 2});
+  check_value_gradient({.Nq = 2, .Nk = 3}, {0.25f, 0.75f, 0, 0.25f, 0.25f, 0.5f}, {fa::nan, 4}, {fa::nan, fa::nan, 2});
 }
 
 // ---- Step 2
@@ -163,18 +163,14 @@ TEST_CASE("dq sums over keys and dk over queries, each head for itself, times th
 }
 
 TEST_CASE("a hidden pair adds nothing to dq and dk, even if q, k or ds holds a NaN", "[step5]") {
-  const fa::Shape shape{.Nq = 2, .Nk = 2, .D = 1};  // query 0 does not see key 1
-  const std::vector<float> ds{2, fa::nan, 3, 4};
-  const auto check = [&](const std::vector<float>& q, const std::vector<float>& k, const std::vector<double>& wanted_dq,
-                         const std::vector<double>& wanted_dk) {
-    std::vector<float> dq = fa::poisoned(2), dk = fa::poisoned(2);
-    lesson::query_key_gradients(ds.data(), q.data(), k.data(), dq.data(), dk.data(), shape, {.causal = true});
-    fa::check_close("dq", dq, wanted_dq, {{"i", 2}}, kTight);
-    fa::check_close("dk", dk, wanted_dk, {{"j", 2}}, kTight);
-  };
-  check({5, 7}, {11, 13}, {22, 85}, {31, 28});
-  check({fa::nan, 7}, {11, 13}, {22, 85}, {fa::nan, 28});
-  check({5, 7}, {11, fa::nan}, {22, fa::nan}, {31, 28});
+  HiddenPairs fewer{.shape = {.Nq = 3, .Nk = 2}, .ds = {fa::nan, fa::nan, 2, fa::nan, 3, 4}};  // query 0 sees none
+  fewer.check({5, 6, 7}, {11, 13}, {0, 22, 85}, {33, 28});
+  fewer.check({fa::nan, 6, 7}, {11, 13}, {0, 22, 85}, {33, 28});
+  fewer.check({5, 6, 7}, {11, fa::nan}, {0, 22, fa::nan}, {33, 28});
+  HiddenPairs more{.shape = {.Nq = 2, .Nk = 3}, .ds = {2, 3, fa::nan, 4, 5, 6}};  // query 0 sees two
+  more.check({5, 7}, {11, 13, 17}, {61, 211}, {38, 50, 42});
+  more.check({fa::nan, 7}, {11, 13, 17}, {61, 211}, {fa::nan, fa::nan, 42});
+  more.check({5, 7}, {11, 13, fa::nan}, {61, fa::nan}, {38, 50, 42});
 }
 
 // ---- Step 6

@@ -97,7 +97,7 @@ struct Run {
     const fa::HeapMeter heap;
     lesson::attention_backward(inputs.q.data(), inputs.k.data(), inputs.v.data(), forward.p.data(), forward.out.data(),
                                inputs.dout.data(), dq.data(), dk.data(), dv.data(), shape, options, scratch);
-    unmetered_bytes = heap.bytes() - scratch.total_bytes();
+    unmetered_bytes = heap.bytes() - scratch.heap_bytes();
   }
 };
 
@@ -178,6 +178,30 @@ struct Matrices {
     return values[std::size_t((h * rows + row) * columns + column)];
   }
   const float* data() const { return values.data(); }
+};
+
+// Step 1 under a causal mask, in one head with D = 1.
+inline void check_value_gradient(const fa::Shape& shape, const std::vector<float>& p, const std::vector<float>& dout,
+                                 const std::vector<double>& expected) {
+  CAPTURE(shape, p, dout);
+  std::vector<float> dv = fa::poisoned(shape.Nk);
+  lesson::value_gradient(p.data(), dout.data(), dv.data(), shape, {.causal = true});
+  fa::check_close("dv", dv, expected, {{"j", shape.Nk}}, kTight);
+}
+
+// Step 5 under a causal mask, in one head with D = 1.
+struct HiddenPairs {
+  fa::Shape shape;
+  std::vector<float> ds;
+
+  void check(const std::vector<float>& q, const std::vector<float>& k, const std::vector<double>& expected_dq,
+             const std::vector<double>& expected_dk) const {
+    CAPTURE(shape, ds, q, k);
+    std::vector<float> dq = fa::poisoned(shape.Nq), dk = fa::poisoned(shape.Nk);
+    lesson::query_key_gradients(ds.data(), q.data(), k.data(), dq.data(), dk.data(), shape, {.causal = true});
+    fa::check_close("dq", dq, expected_dq, {{"i", shape.Nq}}, kTight);
+    fa::check_close("dk", dk, expected_dk, {{"j", shape.Nk}}, kTight);
+  }
 };
 
 // dp of all pairs, in double, rounded once.
