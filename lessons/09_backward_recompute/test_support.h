@@ -58,7 +58,7 @@ struct Run {
     const fa::HeapMeter heap;
     lesson::attention_backward(q, k, v, out, m_in_hbm, l_in_hbm, dout, dq_in_hbm, dk_in_hbm, dv_in_hbm, shape, options,
                                tiles, sram);
-    unmetered_bytes = heap.bytes() - sram.total_bytes();
+    unmetered_bytes = heap.bytes() - sram.heap_bytes();
   }
 
   Run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
@@ -67,8 +67,8 @@ struct Run {
 
 // A call with operands for Nq = 2, Nk = 3, D = 2, but for the one called `small`, which lacks an element; and with
 // `capacity` bytes of SRAM. When it throws, nothing may have been read or written.
-inline void call_with_small(std::string_view small, const fa::Shape& shape, const fa::Tiles& tiles,
-                            fa::Index capacity) {
+inline void call_with_small(std::string_view small, const fa::Shape& shape, const fa::Tiles& tiles, fa::Index capacity,
+                            const fa::Options& options = {}) {
   const auto values = [&](const char* name, fa::Index count) { return fa::poisoned(count - (small == name)); };
   std::vector<float> q = values("q", 4), k = values("k", 6), v = values("v", 6), out = values("out", 4);
   std::vector<float> m = values("m", 2), l = values("l", 2), dout = values("dout", 4);
@@ -79,11 +79,25 @@ inline void call_with_small(std::string_view small, const fa::Shape& shape, cons
     lesson::attention_backward(meter.buffer("q", q), meter.buffer("k", k), meter.buffer("v", v),
                                meter.buffer("out", out), meter.buffer("m", m), meter.buffer("l", l),
                                meter.buffer("dout", dout), meter.buffer("dq", dq), meter.buffer("dk", dk),
-                               meter.buffer("dv", dv), shape, {}, tiles, sram);
+                               meter.buffer("dv", dv), shape, options, tiles, sram);
   } catch (...) {
     CHECK(meter.total() == fa::Traffic{});
     throw;
   }
+}
+
+inline void check_bad_arguments() {
+  const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 2};
+  const fa::Tiles two{.Br = 2, .Bc = 2};
+  Run(fa::make_inputs(shape), shape, {}, {});  // what is right is not rejected
+  fa::check_rejects([&] { call_with_small("", shape, {.Br = 0, .Bc = 2}, 1000); }, "Br = 0");
+  fa::check_rejects([&] { call_with_small("", shape, {.Br = 2, .Bc = -1}, 1000); }, "Bc = -1");
+  fa::check_rejects([&] { call_with_small("", shape, two, 1000, {.scale = fa::infinity}); }, "scale = inf");
+  fa::check_rejects([&] { call_with_small("", {.Nq = 2, .Nk = -3, .D = 2}, two, 1000); }, "Nk = -3");
+  for (const std::string name : {"q", "k", "v", "out", "m", "l", "dout", "dq", "dk", "dv"}) {
+    fa::check_rejects([&] { call_with_small(name, shape, two, 1000); }, name + " has ");
+  }
+  CHECK_THROWS_AS(call_with_small("", shape, two, 159), std::length_error);  // 160 bytes are needed
 }
 
 // One NaN: in a query, a key or a value, as in fa::inputs_with_nan; or in the dout of query 1; or in a value or a dout
