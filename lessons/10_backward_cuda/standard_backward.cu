@@ -1,7 +1,7 @@
-#include "standard_backward.h"
-
 #include <stdexcept>
 #include <string>
+
+#include "standard_backward.h"
 
 namespace lesson {
 namespace {
