@@ -93,8 +93,8 @@ class Scratch::Array {
 
   T& operator[](Index index) { return data()[index]; }
   const T& operator[](Index index) const { return data()[index]; }
-  T* data() { return elements_.data() + guards_.elements; }
-  const T* data() const { return elements_.data() + guards_.elements; }
+  T* data() { return first_; }
+  const T* data() const { return first_; }
   std::span<T> span() { return {data(), static_cast<std::size_t>(size())}; }
   std::span<const T> span() const { return {data(), static_cast<std::size_t>(size())}; }
   Index size() const { return static_cast<Index>(elements_.size()) - 2 * guards_.elements; }
@@ -107,8 +107,8 @@ class Scratch::Array {
         name_(array_name),
         elements_(scratch.checked(array_name, count, Index{sizeof(T)}) + 2 * std::size_t(guards_.elements),
                   unwritten<T>()) {
-    scratch_.take(bytes(),
-                  2 * guards_.elements * Index{sizeof(T)});  // not before: what std::bad_alloc refused was never in use
+    // Not before: what std::bad_alloc refused was never in use.
+    scratch_.take(bytes(), 2 * guards_.elements * Index{sizeof(T)});
   }
 
   void check_guards() const {
@@ -128,6 +128,7 @@ class Scratch::Array {
   std::string_view name_;
   ScratchGuards guards_ = std::is_same_v<T, float> ? Scratch::guards_ : ScratchGuards{};
   std::vector<T> elements_;  // guard, array, guard
+  T* first_ = elements_.data() + guards_.elements;
 };
 
 // `count`, if that many elements may be taken.
