@@ -27,10 +27,13 @@ void leave_at_once() {
   if (!tests_ended) std::_Exit(EXIT_FAILURE);
 }
 
-// As many floats as a tile of the tests' tiles is larger than another, or as there are keys before it.
-constexpr fa::Index guard_elements = 2048;
-
-void fail(const std::string& message) { FAIL_CHECK(message); }
+void guard_working_memory() {
+#ifndef FA_SANITIZE  // which sees more if the heap is as it is without guards
+  // As many floats as a tile of the tests' tiles is larger than another, or as there are keys before it.
+  constexpr fa::Index elements = 2048;
+  fa::Scratch::guard_arrays({elements, [](const std::string& message) { FAIL_CHECK(message); }});
+#endif
+}
 
 // Which implementation this binary was linked with, said on stderr at each start: so nobody tests the solution and
 // believes it was the exercise.
@@ -40,9 +43,7 @@ class ImplementationAnnouncer : public Catch::EventListenerBase {
   void testRunStarting(const Catch::TestRunInfo&) override {
     std::cerr << "implementation: " << fa_implementation << '\n';
     std::atexit(leave_at_once);
-#ifndef FA_SANITIZE  // which sees more, if the heap is as it is without guards
-    fa::Scratch::guard_arrays({guard_elements, fail});
-#endif
+    guard_working_memory();
     std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what a test has printed is not lost when it crashes
   }
   void testRunEnded(const Catch::TestRunStats&) override { tests_ended = true; }
