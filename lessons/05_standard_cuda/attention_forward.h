@@ -12,6 +12,9 @@
 //   - HBM sees exactly forward_traffic(shape), with a causal mask or without; less only for queries that see no key.
 //   - S and P, and nothing else, come from `scratch`.
 //
+// All of it holds as long as finite operands give scores, and weighted sums of v, that are finite in float, term by
+// term.
+//
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape or options that
 // fa::validate rejects and an operand of another size; with fa::LaunchError more than 65535 heads or 2097120 queries,
 // since a grid has no more rows.

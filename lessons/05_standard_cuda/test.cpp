@@ -130,6 +130,8 @@ TEST_CASE("a score of -inf weighs nothing, also in a row that has no other", "[s
   check_softmax({0, -fa::infinity, 0, -fa::infinity, -fa::infinity, -fa::infinity}, {0.5, 0, 0.5, 0, 0, 0}, 2);
 }
 
+TEST_CASE("the lowest scores are not taken for -inf", "[step3]") { check_low_scores(); }
+
 TEST_CASE("a NaN or a score of +inf makes its row NaN, and no other", "[step3]") {
   for (const float value : {fa::nan, fa::infinity}) check_row_of_nan(value);
 }

@@ -15,6 +15,10 @@
 #include "test_scores.h"
 #include "test_support.h"
 
+#ifndef FA_CUDA
+#include "tests/simt_support.h"
+#endif
+
 namespace support {
 
 inline std::vector<float> run_attention(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options) {
@@ -163,21 +167,11 @@ inline void check_three_launches(const fa::Shape& shape, const fa::Options& opti
   check(2, "product_kernel", product_traffic(shape));
 }
 
-// Sets the order in which the emulator runs the threads of a block, and puts it back.
-class ThreadOrder {
- public:
-  explicit ThreadOrder(fa::simt::Order order) { fa::simt::settings().order = order; }
-  ~ThreadOrder() { fa::simt::settings() = before_; }
-  ThreadOrder(const ThreadOrder&) = delete;
-  ThreadOrder& operator=(const ThreadOrder&) = delete;
-
- private:
-  fa::simt::Settings before_ = fa::simt::settings();
-};
-
 inline void check_every_thread_order(const fa::Shape& shape) {
   for (const fa::simt::Order order : {fa::simt::Order::forward, fa::simt::Order::backward, fa::simt::Order::shuffled}) {
-    const ThreadOrder until_the_end_of_this_turn(order);
+    fa::simt::Settings settings = fa::simt::settings();
+    settings.order = order;
+    const fa::simt::With until_the_end_of_this_turn(settings);
     CAPTURE(int(order));
     check_both_masks(fa::make_inputs(shape), shape);
   }

@@ -8,6 +8,7 @@
 
 #include "fa/device.h"
 #include "fa/testing.h"
+#include "tests/simt_support.h"
 
 namespace support {
 
@@ -43,6 +44,8 @@ inline const char* const kMissingBarrier =
 // [/missing-barrier]
 
 inline void check_missing_barrier() {
+  // The order decides which side of a race is named.
+  const fa::simt::With until_the_end_of_the_test({.checks = true, .order = fa::simt::Order::forward});
   std::vector<float> numbers, expected;
   for (int i = 0; i < 40; ++i) numbers.push_back(float(100 + i)), expected.push_back(float(i % 32));
   // [first-launch]

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,21 @@ inline void check_row_of_nan(float value) {
     for (std::size_t j = 0; j < 40; ++j) expected[40 + j] = double(fa::nan);
     CAPTURE(value, at);
     check_softmax(scores, expected, 3);
+  }
+}
+
+// A finite number that stands for −inf is a score like any other: two of them weigh the same, on one lane or on two,
+// and beside −inf one takes all.
+inline void check_low_scores() {
+  for (const float low : {-2e6f, -2e9f, -2e30f, std::numeric_limits<float>::lowest()}) {
+    CAPTURE(low);
+    std::vector<float> beside_infinity(70, -fa::infinity);
+    std::vector<double> takes_all(70, 0.0);
+    beside_infinity[40] = low;
+    takes_all[40] = 1.0;
+    check_softmax({low, low}, {0.5, 0.5}, 1);
+    check_softmax(std::vector<float>(70, low), std::vector<double>(70, 1.0 / 70), 1);
+    check_softmax(beside_infinity, takes_all, 1, kExact);
   }
 }
 
@@ -131,14 +147,23 @@ inline void check_own_elements() {
   check_product(p, v, expected, shape, {}, kExact);
 }
 
-// Query i sees keys 0 to i and weighs key 0 alone. The value of key 35 of 40 is NaN.
+// Every query weighs key 0 alone, if it sees that. The value of one key is NaN: only queries that see it may tell. With
+// as many keys as queries, with more, and with fewer, so that the first queries see none.
 inline void check_hidden_values() {
-  std::vector<float> p(40 * 40, 0.0f), v(40, 1.0f);
-  std::vector<double> expected(40, 1.0);
-  for (std::size_t i = 0; i < 40; ++i) p[i * 40] = 1.0f;
-  v[35] = fa::nan;
-  for (std::size_t i = 35; i < 40; ++i) expected[i] = double(fa::nan);
-  check_product(p, v, expected, {.Nq = 40, .Nk = 40, .D = 1}, {.causal = true}, kExact);
+  for (const fa::Shape& shape : {fa::Shape{.Nq = 40, .Nk = 40}, {.Nq = 40, .Nk = 72}, {.Nq = 72, .Nk = 40}}) {
+    for (const fa::Index bad : {fa::Index{0}, shape.Nk - 5}) {
+      CAPTURE(bad);
+      std::vector<float> p(std::size_t(shape.Nq * shape.Nk), 0.0f), v(std::size_t(shape.Nk), 1.0f);
+      v[std::size_t(bad)] = fa::nan;
+      std::vector<double> expected;
+      for (fa::Index i = 0; i < shape.Nq; ++i) {
+        const fa::Index last = i + shape.Nk - shape.Nq;  // the last key that query i sees; none if negative
+        if (last >= 0) p[std::size_t(i * shape.Nk)] = 1.0f;
+        expected.push_back(last < 0 ? 0.0 : last < bad ? 1.0 : double(fa::nan));
+      }
+      check_product(p, v, expected, shape, {.causal = true}, kExact);
+    }
+  }
 }
 
 // ---- Bytes

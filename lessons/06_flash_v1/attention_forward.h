@@ -15,6 +15,9 @@
 //   - A block uses exactly shared_memory_bytes(tiles, D) of shared memory.
 //   - No memory is allocated, and the same inputs give the same bits, on every run.
 //
+// All of it holds as long as finite operands give scores, and weighted sums of v, that are finite in float, term by
+// term: a tile's sum is divided by l' at its end only, so it may be Bc times as large as v.
+//
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
 // that fa::validate rejects, an H above 65535, a negative first_tile, and an operand of another size; with
 // std::length_error tiles that do not fit into the shared memory of a block, with both sizes.

@@ -2,8 +2,8 @@
 
 #pragma once
 
+#include <limits>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,7 +13,7 @@
 #include "test_support.h"
 
 #ifndef FA_CUDA
-#include "simt/settings.h"
+#include "tests/simt_support.h"
 #endif
 
 namespace support {
@@ -53,6 +53,17 @@ inline void check_rows_without_keys() {
   fa::check_close("out", std::span(got.out).first(8 * 3), zeros, {{"i", 8}, {"d", 3}}, {});
   fa::check_close("m", std::span(got.m).first(8), infinities, {{"i", 8}}, {});
   fa::check_close("l", std::span(got.l).first(8), std::span(zeros).first(8), {{"i", 8}}, {});
+}
+
+// A finite number that stands for −inf is a score like any other. Two of them in one tile, and one in the next.
+inline void check_low_scores() {
+  for (const float low : {-2e6f, -2e9f, -2e30f, std::numeric_limits<float>::lowest()}) {
+    CAPTURE(low);
+    const State after = after_each_tile({low, low, low}, {1, 3, 5}, 2, 6);
+    check_after_each_tile("m", after.m, {low, low});
+    check_after_each_tile("l", after.l, {2, 3});
+    check_after_each_tile("out", after.out, {2, 3});
+  }
 }
 
 inline void check_lse_of_logits(float size) {
@@ -102,13 +113,12 @@ inline void check_orders() {
   const fa::Shape shape{.B = 1, .H = 2, .Nq = 33, .Nk = 35, .D = 7};
   const fa::Tiles tiles{.Br = 16, .Bc = 8};
   const fa::Inputs inputs = fa::make_inputs(shape);
-  const fa::simt::Settings before = fa::simt::settings();
   const State forward = run(inputs, shape, {}, tiles);
   for (const auto order : {fa::simt::Order::backward, fa::simt::Order::shuffled}) {
-    fa::simt::settings().order = order;
-    const State other = run(inputs, shape, {}, tiles);
-    fa::simt::settings() = before;
-    check_same_bits(forward, other);
+    fa::simt::Settings settings = fa::simt::settings();
+    settings.order = order;
+    const fa::simt::With until_the_end_of_this_turn(settings);
+    check_same_bits(forward, run(inputs, shape, {}, tiles));
   }
 }
 #else
@@ -129,19 +139,5 @@ inline void check_64_bit_indices() {
                   {{"i", 64}, {"d", 128}}, fa::forward_tolerance(inputs.q, inputs.k, inputs.v, oracle.out, one, {}));
 }
 #endif
-
-// `one_less` names an operand that lacks an element; every function that takes it must say so.
-inline void check_rejected(const std::string& one_less, const fa::Shape& asked, const std::string& text,
-                           const fa::Tiles& tiles = {.Br = 2, .Bc = 2}) {
-  const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 2};
-  Operands operands(fa::make_inputs(shape), shape, one_less);
-  operands.shape = asked;
-  fa::check_rejects([&] { operands.forward({}, tiles); }, text);
-  fa::check_rejects([&] { operands.absorb({}, tiles, 0, 1); }, text);
-  if (one_less == "out" || one_less == "m" || one_less == "l") {
-    fa::check_rejects([&] { operands.initialize(); }, text);
-  }
-  check_unwritten(operands);
-}
 
 }  // namespace support

@@ -68,8 +68,8 @@ class SharedSpan {
   SharedSpan() = default;
   SharedSpan(const SharedAddress<T>& first, const std::array<int, Rank>& extents) : first_(first), extents_(extents) {}
 
-  auto operator[](int index) const {
-    if (unsigned(index) >= unsigned(extents_[0])) {
+  auto operator[](Index index) const {
+    if (std::uint64_t(index) >= std::uint64_t(extents_[0])) {
       simt::stop_at_index(first_.storage, Rank, index, extents_[0]);
     }
     Index stride = 1;
@@ -125,7 +125,7 @@ class shared {
   shared(const shared&) = delete;
   shared& operator=(const shared&) = delete;
 
-  auto operator[](int index) {
+  auto operator[](Index index) {
     const simt::Thread& thread = *simt::running;
     if (storage_.block_serial != simt::block_serial_of(thread.now)) thread.block->use_static_shared(storage_);
     return SharedSpan<T, kRank>(detail::first_of<T>(storage_), {Extents...})[index];

@@ -61,7 +61,7 @@ std::string SharedStorage::text_of_element(Index at) const {
   return name() + indices;
 }
 
-void stop_at_index(const SharedStorage* storage, int rank, int index, int extent) {
+void stop_at_index(const SharedStorage* storage, int rank, Index index, int extent) {
   const std::string text = "shared memory: index " + std::to_string(index);
   if (storage == nullptr) stop(*running, text + " of an array that no memory was dealt out for");
   stop(*running, text + " in dimension " + std::to_string(storage->layout.rank - rank) + " of '" + storage->name() +

@@ -40,7 +40,7 @@ struct SharedStorage {
 };
 
 // Fault: an index outside of [0, extent), when `rank` dimensions were left. No storage: a SharedArray of nothing.
-[[noreturn, gnu::cold]] void stop_at_index(const SharedStorage* storage, int rank, int index, int extent);
+[[noreturn, gnu::cold]] void stop_at_index(const SharedStorage* storage, int rank, Index index, int extent);
 
 // Notes an access of the running thread in the element's shadow, or stops. Cold, so that the compiler does not keep a
 // kernel's sums in memory across this call.

@@ -13,7 +13,7 @@ using fa::simt::in_each_order;
 
 // ---- Bounds
 
-__global__ void index_kernel(int rank, int i, int j, int k) {
+__global__ void index_kernel(int rank, fa::Index i, int j, int k) {
   __shared__ fa::shared<float, 5> line;
   __shared__ fa::shared<float, 4, 6> plane;
   __shared__ fa::shared<float, 2, 3, 4> cube;
@@ -22,7 +22,7 @@ __global__ void index_kernel(int rank, int i, int j, int k) {
   if (rank == 3) cube[i][j][k] = 1.0f;
 }
 
-__global__ void dynamic_index_kernel(int rank, int i, int j) {
+__global__ void dynamic_index_kernel(int rank, fa::Index i, int j) {
   fa::DynamicShared memory;
   const fa::SharedArray<float> weight = memory.array<float>("weight", 5);
   const fa::SharedMatrix<float> k_tile = memory.matrix<float>("k_tile", 4, 6);
@@ -30,7 +30,7 @@ __global__ void dynamic_index_kernel(int rank, int i, int j) {
   if (rank == 2) k_tile[i][j] = 1.0f;
 }
 
-std::string past(int index, int dimension, const std::string& array, int extent) {
+std::string past(fa::Index index, int dimension, const std::string& array, int extent) {
   return "shared memory: index " + std::to_string(index) + " in dimension " + std::to_string(dimension) + " of '" +
          array + "', which has " + std::to_string(extent);
 }
@@ -38,13 +38,14 @@ std::string past(int index, int dimension, const std::string& array, int extent)
 }  // namespace
 
 TEST_CASE("an index outside of a shared array names array, dimension, index and extent") {
-  const auto run = [](int rank, int i, int j, int k) {
+  const auto run = [](int rank, fa::Index i, int j, int k) {
     return [=] { fa::launch<index_kernel>({{1}, {1}}, rank, i, j, k); };
   };
   for (const bool checks : {true, false}) {
     const fa::simt::With settings({.checks = checks});
     check_fault(run(1, 5, 0, 0), {past(5, 0, "line", 5), "in index_kernel, block (0, 0, 0), thread (0, 0, 0)"});
     check_fault(run(1, -1, 0, 0), {past(-1, 0, "line", 5)});
+    check_fault(run(1, fa::Index{1} << 32, 0, 0), {past(fa::Index{1} << 32, 0, "line", 5)});  // 0 in 32 bits
     check_fault(run(2, 4, 0, 0), {past(4, 0, "plane", 4)});
     check_fault(run(2, 0, 6, 0), {past(6, 1, "plane", 6)});  // not the first element of the next row
     check_fault(run(2, 1, -1, 0), {past(-1, 1, "plane", 6)});
@@ -56,7 +57,7 @@ TEST_CASE("an index outside of a shared array names array, dimension, index and 
 }
 
 TEST_CASE("the same for dynamic shared memory, by the name that the kernel gave") {
-  const auto run = [](int rank, int i, int j) {
+  const auto run = [](int rank, fa::Index i, int j) {
     return [=] {
       fa::launch<dynamic_index_kernel>({{1}, {1}, fa::shared_bytes<float>(5) + fa::shared_bytes<float>(24)}, rank, i,
                                        j);
@@ -64,6 +65,7 @@ TEST_CASE("the same for dynamic shared memory, by the name that the kernel gave"
   };
   check_fault(run(1, 5, 0), {past(5, 0, "weight", 5), "in dynamic_index_kernel, block (0, 0, 0), thread (0, 0, 0)"});
   check_fault(run(2, 4, 0), {past(4, 0, "k_tile", 4)});
+  check_fault(run(2, fa::Index{1} << 32, 0), {past(fa::Index{1} << 32, 0, "k_tile", 4)});
   check_fault(run(2, 3, 6), {past(6, 1, "k_tile", 6)});
   run(1, 4, 0)();
   run(2, 3, 5)();

@@ -207,7 +207,7 @@ __global__ void faulty_kernel(int fault, int width = 32) {
   if (fault == other_line && odd_one) __shfl_up_sync(kAll, lane, 1);
   if (fault == other_line && !odd_one) __shfl_up_sync(kAll, lane, 1);
   if (fault == other_column) odd_one ? __any_sync(kAll, 1) : __any_sync(kAll, 0);
-  if (fault == sync_and_vote) odd_one ? __syncwarp() : void(__any_sync(kAll, 1));
+  if (fault == sync_and_vote) lane == 31 ? __syncwarp() : void(__any_sync(kAll, 1));
 }
 constexpr int kFaultyLine = __LINE__ - 11;  // of the first fault
 
@@ -242,7 +242,7 @@ TEST_CASE("lanes that call different operations, or with different masks, or in 
   check_faulty(other_column,
                {"__any_sync that not all lanes of its mask reach", at_line(kFaultyLine + 8) + ", column "});
   check_faulty(sync_and_vote, {"__any_sync that not all lanes of its mask reach",
-                               "thread (7, 0, 0) waits at __syncwarp at " + at_line(kFaultyLine + 9)});
+                               "thread (31, 0, 0) waits at __syncwarp at " + at_line(kFaultyLine + 9)});
 }
 
 TEST_CASE("a width that is no power of two, or too large, is reported") {

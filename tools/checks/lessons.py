@@ -74,7 +74,12 @@ def run() -> Iterator[Result]:
     for lesson in lessons():
         missing = list(missing_parts(lesson, overview))
         yield Result(f"{lesson.name} is complete", not missing, "\n".join(missing))
-    texts = [*ROOT.glob("*.md"), *ROOT.glob("lessons/*/*.md"), *ROOT.glob("plots/*.md"), *ROOT.glob("reference/*.md")]
+    texts = [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("lessons/*/*.md"),
+        *ROOT.glob("plots/*.md"),
+        *ROOT.glob("reference/**/*.md"),
+    ]
     for file in texts:
         broken = broken_links(file)
         yield Result(f"links of {file.relative_to(ROOT)}", not broken, "\n".join(broken))
