@@ -16,7 +16,7 @@ if(FA_NATIVE)
 endif()
 
 if(FA_SANITIZE)
-  list(APPEND options -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  list(APPEND options -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DFA_SANITIZE)
   target_link_options(fa_compile_options INTERFACE -fsanitize=address,undefined)
 endif()
 

@@ -10,7 +10,8 @@
 #
 #   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
 #
-# COMPARES: the numbers of earlier lessons whose solutions the benchmark runs too, each in its own namespace.
+# COMPARES: the numbers of earlier lessons whose solutions the benchmark and profile.cpp run too, each in its own
+# namespace.
 #
 # A broken exercise is built by nobody who did not ask for it, so it never blocks another lesson.
 #
@@ -29,8 +30,9 @@ function(fa_add_lesson lesson)
   cmake_path(GET solution FILENAME file)
 
   # Code of the lesson that is given and that both implementations need.
-  file(GLOB given_sources CONFIGURE_DEPENDS ${given}/*.cpp)
+  file(GLOB given_sources CONFIGURE_DEPENDS ${given}/*.cpp ${given}/*.cu)
   list(FILTER given_sources EXCLUDE REGEX "/(test|bench|profile)\\.cpp$")
+  fa_compile_cu_as_cpp(${given_sources})
 
   fa_add_implementation(solution_${number} ${lesson} ${solution} fa_strict_options)
   fa_add_implementation(solution_${number}_renamed ${lesson} ${solution} fa_strict_options)
@@ -60,16 +62,19 @@ function(fa_add_lesson lesson)
   fa_add_benchmark(bench_${number} solution_${number} ${given}/bench.cpp ${given_sources})
   fa_add_benchmark(bench_exercise_${number} exercise_${number} ${given}/bench.cpp ${given_sources})
   set_target_properties(bench_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
-  foreach(other IN LISTS arg_COMPARES)
-    fa_link_renamed(bench_${number} ${other})
-    fa_link_renamed(bench_exercise_${number} ${other})
-  endforeach()
+  set(comparing bench_${number} bench_exercise_${number})
 
   if(EXISTS ${given}/profile.cpp)
     fa_add_profile(profile_${number} solution_${number} ${given}/profile.cpp ${given_sources})
     fa_add_profile(profile_exercise_${number} exercise_${number} ${given}/profile.cpp ${given_sources})
     set_target_properties(profile_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+    list(APPEND comparing profile_${number} profile_exercise_${number})
   endif()
+  foreach(other IN LISTS arg_COMPARES)
+    foreach(target IN LISTS comparing)
+      fa_link_renamed(${target} ${other})
+    endforeach()
+  endforeach()
 
   if(FA_MISTAKES)
     fa_add_mistakes(${number} ${lesson} ${file})

@@ -7,7 +7,7 @@ from pathlib import Path
 from data import PlotError, Table, benchmark, bytes_by_formula, counts, forward_formulas, table
 
 ALGORITHMS = {"standard": "standard", "V1": "v1", "V2": "v2"}  # the name in figures, and in bench_04
-KERNELS = {"standard": "standard", "V1": "v1"}  # of lessons 05 and 06: the name in figures, and in bench_06
+KERNELS = {"standard": "standard", "V1": "v1"}  # on the emulator: the name in figures, and in bench_06 and bench_10
 BOUNDS = (*ALGORITHMS, "least possible")
 HOPPER_SRAM = 227 * 1024  # bytes that a thread block may use; bench_04 uses the same
 ONE_HEAD = "one head, D = 64, float"
@@ -114,6 +114,58 @@ def lesson_06(build: Path) -> dict[str, dict]:
     }
 
 
+def lesson_08(build: Path) -> dict[str, dict]:
+    rows = counts(build, "08")
+    return {
+        "08_memory": {
+            "measured": f"bench_08: peaks of fa::Scratch; {ONE_HEAD}; kept: P of the forward pass; scratch: dP, dS, delta",
+            "stored": table(rows, "backward", "N", "kept_bytes", "scratch_bytes"),
+        }
+    }
+
+
+def lesson_09(build: Path) -> dict[str, dict]:
+    rows = counts(build, "09")
+    passes = {"standard": "standard", "V1": "recomputed"}  # the name in figures, and in bench_09
+    return {
+        "09_memory": {
+            "measured": f"bench_09: peaks of fa::Scratch, forward and backward pass; {ONE_HEAD}; tiles for 227 KiB of SRAM. "
+            "By formula: bytes of one layer at the training shape of GPT-2 medium, and the longest sequence that fits",
+            "stored": table(rows, "stored", "N", "scratch_bytes"),
+            "recomputed": table(rows, "recomputed", "N", "scratch_bytes", "sram_bytes"),
+            "training": table(rows, "training", "N", "stored_bytes", "recomputed_bytes"),
+            "longest": table(rows, "longest", "GB", "stored_N", "recomputed_N"),
+        },
+        "09_traffic": {
+            "measured": f"bench_09: bytes through fa::hbm, backward pass, and formulas; {ONE_HEAD}; tiles for 227 KiB of SRAM",
+            "counted": {
+                name: traffic(table(rows, bench, "N", "read_bytes", "written_bytes")) for name, bench in passes.items()
+            },
+            "formula": {name: table(rows, bench, "N", "formula_bytes") for name, bench in passes.items()},
+            "formula at D = 128": table(rows, "wide", "N", "standard_bytes", "v1_bytes"),
+            "formula in half precision": table(
+                rows, "half", "D", "standard_bytes", "standard_flop", "v1_bytes", "v1_flop"
+            ),
+        },
+    }
+
+
+def lesson_10(build: Path) -> dict[str, dict]:
+    rows = counts(build, "10")
+    moved = ("read_bytes", "written_bytes", "formula_read_bytes", "formula_written_bytes")
+    return {
+        "10_memory": {
+            "measured": f"bench_10: peaks of fa::DeviceScratch, forward and backward pass; {ONE_HEAD}",
+            **{name: table(rows, bench, "N", "scratch_bytes") for name, bench in KERNELS.items()},
+        },
+        "10_traffic": {
+            "measured": f"bench_10: bytes through fa::hbm, forward and backward pass, counted by the emulator, and formulas; {ONE_HEAD}",
+            "standard": table(rows, "standard", "N", *moved),
+            "V1": table(rows, "v1_tiles", "N", "Br", "Bc", *moved),
+        },
+    }
+
+
 def traffic(counted: Table) -> Table:
     """Reads and writes as one sum."""
     (argument, values), (_, read), (_, written) = counted.items()
@@ -180,6 +232,24 @@ def times_03(build: Path) -> dict[str, dict]:
     }
 
 
+def errors_08(build: Path) -> dict[str, dict]:
+    """How far central differences are from the gradients. Rounding depends on the processor and on the compiler."""
+    columns = ("oracle_error", "backward_error", "float_loss_error")
+    errors: dict[str, list] = {name: [] for name in ("halvings", *columns)}
+    for row in benchmark(build, "08", "--benchmark_filter=^gradient_check/")["benchmarks"]:
+        errors["halvings"].append(int(row["name"].split(":")[1].split("/")[0]))
+        for name in columns:
+            errors[name].append(float(f"{row[name]:.3g}"))
+    return {
+        "08_gradient_check": {
+            "measured": "bench_08: norm-wise errors over dq, dk and dv at step 2^-halvings; 2 heads, 5 queries, 7 keys, D = 4",
+            "differs from machine to machine": True,
+            "compiler": compiler(build),
+            "errors": errors,
+        }
+    }
+
+
 def compiler(build: Path) -> str:
     """Name and version, as CMake found them."""
     for path in build.glob("CMakeFiles/*/CMakeCXXCompiler.cmake"):
@@ -189,5 +259,16 @@ def compiler(build: Path) -> str:
     raise PlotError(f"{build} does not say with which compiler it was built")
 
 
-RECORD = {"01": lesson_01, "02": lesson_02, "03": lesson_03, "04": lesson_04, "05": lesson_05, "06": lesson_06}
-RECORD_TIMES = {"03": times_03}
+RECORD = {
+    "01": lesson_01,
+    "02": lesson_02,
+    "03": lesson_03,
+    "04": lesson_04,
+    "05": lesson_05,
+    "06": lesson_06,
+    "08": lesson_08,
+    "09": lesson_09,
+    "10": lesson_10,
+}
+# What differs from machine to machine.
+RECORD_OF_A_MACHINE = {"03": times_03, "08": errors_08}

@@ -4,7 +4,7 @@ A file holds tables; a table is a dict of columns, so that a change of one count
 
     {"measured": "what and by what", "standard": {"N": [128, 256], "scratch_bytes": [131072, 524288]}}
 
-Counts, bytes and ratios only: no dates, no machine names, no times.
+Counts, bytes, ratios and errors only: no dates, no machine names, no times.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent / "data"
 RECORDED_ON_A_GPU = {
     "roofs": "measure_roofs.py, on a GPU",
     "h200_forward": "record_gpu.py, on a GPU",
+    "h200_backward": "record_backward.py, on a GPU",
     "h200_profile": "record_profile.py, from what ./course profile recorded on a GPU",
 }
 

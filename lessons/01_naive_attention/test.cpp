@@ -271,7 +271,7 @@ TEST_CASE("working memory grows as N squared and is given back", "[step4]") {
     fa::Scratch scratch;
     const fa::HeapMeter heap;
     lesson::attention_forward(inputs.q.data(), inputs.k.data(), inputs.v.data(), out.data(), shape, {}, scratch);
-    CHECK(heap.bytes() == scratch.total_bytes());  // no memory beside `scratch`
+    CHECK(heap.bytes() == scratch.heap_bytes());  // no memory beside `scratch`
     CHECK(scratch.bytes_in_use() == 0);
     CHECK(scratch.peak_bytes() == fa::standard_forward_scratch(shape));
     n.push_back(double(N));

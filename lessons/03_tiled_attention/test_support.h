@@ -37,7 +37,7 @@ struct Run {
     const auto out_in_hbm = meter.buffer("out", out), lse_in_hbm = meter.buffer("lse", lse.span());
     const fa::HeapMeter heap;
     lesson::attention_forward(q, k, v, out_in_hbm, lse_in_hbm, shape, options, tiles, sram);
-    unmetered_bytes = heap.bytes() - sram.total_bytes();
+    unmetered_bytes = heap.bytes() - sram.heap_bytes();
   }
 };
 

@@ -35,7 +35,7 @@ struct Run {
     const auto m_in_hbm = meter.buffer("m", m.span()), l_in_hbm = meter.buffer("l", l.span());
     const fa::HeapMeter heap;
     lesson::attention_forward(q, k, v, out_in_hbm, m_in_hbm, l_in_hbm, shape, options, tiles, sram);
-    unmetered_bytes = heap.bytes() - sram.total_bytes();
+    unmetered_bytes = heap.bytes() - sram.heap_bytes();
   }
 
   std::vector<float> lse() const {

@@ -19,7 +19,7 @@
 // term: a tile's sum is divided by l' at its end only, so it may be Bc times as large as v.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
-// that fa::validate rejects, more than 65535 heads, a negative first_tile, and an operand of another size; with
+// that fa::validate rejects, an H above 65535, a negative first_tile, and an operand of another size; with
 // std::length_error tiles that do not fit into the shared memory of a block, with both sizes.
 
 #pragma once

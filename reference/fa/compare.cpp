@@ -68,7 +68,33 @@ Score score_of(std::span<const float> q, std::span<const float> k, Index query, 
   return {scale * sum, 4.0 * unit_roundoff * (std::sqrt(double(shape.D)) + 2.0) * std::abs(scale) * magnitude};
 }
 
-double sum_error(const Shape& shape) { return unit_roundoff * (double(shape.Nk) + 32.0); }
+// Relative, of a sum whose terms may all be rounded in the same direction.
+double sum_error(Index terms) { return unit_roundoff * (double(terms) + 32.0); }
+
+// The errors of a gradient's elements, in two parts: those of rounding alone, and those that come from the scores.
+struct GradientErrors {
+  std::vector<double> rounding, scores;
+
+  explicit GradientErrors(const std::vector<double>& gradient) : rounding(gradient.size()), scores(gradient.size()) {}
+
+  Tolerance tolerance(const std::vector<double>& gradient) const {
+    Tolerance result;
+    double rounding_squares = 0.0, score_squares = 0.0, gradient_squares = 0.0;
+    for (std::size_t at = 0; at < gradient.size(); ++at) {
+      const double error = rounding[at] + scores[at];
+      if (!std::isfinite(error) || !std::isfinite(gradient[at])) continue;
+      result.absolute = std::max(result.absolute, error);
+      rounding_squares += rounding[at] * rounding[at];
+      score_squares += scores[at] * scores[at];
+      gradient_squares += gradient[at] * gradient[at];
+    }
+    if (gradient_squares > 0.0) {
+      result.normwise =
+          std::sqrt(rounding_squares / gradient_squares) + std::min(0.5, std::sqrt(score_squares / gradient_squares));
+    }
+    return result;
+  }
+};
 
 }  // namespace
 
@@ -108,7 +134,8 @@ Comparison compare(std::string_view name, std::span<const float> got, std::span<
   }
   if (error_squares > 0.0) result.normwise_error = std::sqrt(error_squares / expected_squares);  // inf if all are zero
 
-  const bool whole_passes = std::sqrt(error_squares) <= tolerance.normwise * std::sqrt(expected_squares);
+  const bool whole_passes =
+      expected_squares == 0.0 || std::sqrt(error_squares) <= tolerance.normwise * std::sqrt(expected_squares);
   result.ok = result.failed == 0 && whole_passes;
   std::ostringstream message;
   if (result.worst < 0) {
@@ -125,8 +152,8 @@ Comparison compare(std::string_view name, std::span<const float> got, std::span<
     if (result.unwritten > 0) {
       message << ", " << result.unwritten << " hold poison: never written, or computed from what was never written";
     }
-    // Of NaN and poison it says nothing: it is taken over the elements that are finite.
-    if (std::isfinite(double(got[at]) - expected[at])) {
+    // Of NaN and poison it says nothing, since it is taken over the elements that are finite; nor of zeros.
+    if (std::isfinite(double(got[at]) - expected[at]) && expected_squares > 0.0) {
       message << "; norm-wise error " << error_text(result.normwise_error) << ", allowed "
               << error_text(tolerance.normwise);
     }
@@ -150,7 +177,7 @@ Tolerance forward_tolerance(std::span<const float> q, std::span<const float> k, 
       for (Index d = 0; d < shape.D; ++d) {
         const std::size_t at = static_cast<std::size_t>(query * shape.D + d);
         const double value = v[static_cast<std::size_t>((first_key + j) * shape.D + d)];
-        errors[at] += p * (score.error * std::abs(value - out[at]) + sum_error(shape) * std::abs(value));
+        errors[at] += p * (score.error * std::abs(value - out[at]) + sum_error(shape.Nk) * std::abs(value));
       }
     }
   }
@@ -179,7 +206,73 @@ Tolerance lse_tolerance(std::span<const float> q, std::span<const float> k, cons
       if (std::isfinite(error)) largest = std::max(largest, error);
     }
   }
-  return {largest + sum_error(shape), 4.0 * unit_roundoff, 0.5};
+  return {largest + sum_error(shape.Nk), 4.0 * unit_roundoff, 0.5};
+}
+
+BackwardTolerance backward_tolerance(std::span<const float> q, std::span<const float> k, std::span<const float> v,
+                                     std::span<const float> dout, const BackwardOracle& expected, const Shape& shape,
+                                     const Options& options) {
+  const ForwardOracle forward = attention_forward_oracle(q, k, v, shape, options);
+  require_elements("dout", static_cast<Index>(dout.size()), query_elements(shape));
+  require_elements("dq", static_cast<Index>(expected.dq.size()), query_elements(shape));
+  require_elements("dk", static_cast<Index>(expected.dk.size()), key_elements(shape));
+  require_elements("dv", static_cast<Index>(expected.dv.size()), key_elements(shape));
+
+  // One query and one key, with the names of the header.
+  struct Pair {
+    std::size_t at_key;  // of the first element of the key
+    double e, p, gap;    // gap: dp − delta
+    double g, a;
+  };
+  const double scale = std::abs(double(scale_of(shape, options)));
+  const double dot_error = 4.0 * unit_roundoff * (std::sqrt(double(shape.D)) + 2.0);
+  const double sum_over_keys = sum_error(shape.Nk), sum_over_queries = sum_error(shape.Nq);
+  GradientErrors dq(expected.dq), dk(expected.dk), dv(expected.dv);
+  for (Index query = 0; query < query_rows(shape); ++query) {
+    const std::size_t at_query = static_cast<std::size_t>(query * shape.D);
+    double delta = 0.0;
+    for (std::size_t d = 0; d < std::size_t(shape.D); ++d)
+      delta += double(dout[at_query + d]) * forward.out[at_query + d];
+
+    std::vector<Pair> pairs;
+    for (Index j = 0; j < visible_keys(shape, options, query % shape.Nq); ++j) {
+      const Index key = query / shape.Nq * shape.Nk + j;
+      const Score score = score_of(q, k, query, key, shape, options);
+      const double p = std::exp(score.value - forward.lse[static_cast<std::size_t>(query)]);
+      if (p == 0.0) continue;  // its error may be infinite, and 0 · inf is a NaN
+      const std::size_t at_key = static_cast<std::size_t>(key * shape.D);
+      double dp = 0.0, a = 0.0;
+      for (std::size_t d = 0; d < std::size_t(shape.D); ++d) {
+        const double product = double(dout[at_query + d]) * double(v[at_key + d]);
+        dp += product;
+        a += std::abs(product);
+      }
+      pairs.push_back({at_key, score.error, p, dp - delta, dot_error * a, a});
+    }
+
+    double score_error = 0.0, delta_scores = 0.0, delta_rounding = 0.0;
+    for (const Pair& pair : pairs) {
+      score_error += pair.p * pair.e;
+      delta_scores += pair.p * pair.e * std::abs(pair.gap);
+      delta_rounding += pair.p * (pair.g + sum_over_keys * pair.a);
+    }
+    for (const auto& [at_key, e, p, gap, g, a] : pairs) {
+      const double weight_scores = e + score_error, ds = p * std::abs(gap);
+      const double ds_scores = ds * weight_scores + p * delta_scores;
+      const double ds_rounding = ds * sum_over_keys + p * (g + delta_rounding);
+      for (std::size_t d = 0; d < std::size_t(shape.D); ++d) {
+        const double dout_d = std::abs(double(dout[at_query + d]));
+        const double q_d = scale * std::abs(double(q[at_query + d])), k_d = scale * std::abs(double(k[at_key + d]));
+        dv.scores[at_key + d] += p * dout_d * weight_scores;
+        dv.rounding[at_key + d] += p * dout_d * (sum_over_keys + sum_over_queries);
+        dq.scores[at_query + d] += ds_scores * k_d;
+        dq.rounding[at_query + d] += (ds_rounding + sum_over_keys * ds) * k_d;
+        dk.scores[at_key + d] += ds_scores * q_d;
+        dk.rounding[at_key + d] += (ds_rounding + sum_over_queries * ds) * q_d;
+      }
+    }
+  }
+  return {dq.tolerance(expected.dq), dk.tolerance(expected.dk), dv.tolerance(expected.dv)};
 }
 
 }  // namespace fa

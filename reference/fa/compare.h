@@ -13,6 +13,8 @@
 
 namespace fa {
 
+struct BackwardOracle;  // fa/oracle.h
+
 // One dimension of a result, for messages: {"i", Nq}.
 struct Extent {
   std::string_view name;
@@ -20,7 +22,8 @@ struct Extent {
 };
 
 // An element passes when |got − expected| ≤ absolute + relative · |expected|;
-// the whole passes when, besides, ‖got − expected‖₂ ≤ normwise · ‖expected‖₂ over the elements that are finite.
+// the whole passes when, besides, ‖got − expected‖₂ ≤ normwise · ‖expected‖₂ over the elements that are finite. Where
+// all of them are expected to be 0 there is nothing to compare with, and the elements decide.
 struct Tolerance {
   double absolute = 0.0;
   double relative = 0.0;
@@ -59,10 +62,35 @@ Tolerance forward_tolerance(std::span<const float> q,     // (B, H, Nq, D)
                             std::span<const double> out,  // (B, H, Nq, D), of the oracle
                             const Shape& shape, const Options& options);
 
-// The same for lse = m + ln l: absolute = max e_ij + u (Nk + 32), relative = 4 u, normwise = 1/2. Both throw
+// The same for lse = m + ln l: absolute = max e_ij + u (Nk + 32), relative = 4 u, normwise = 1/2. All throw
 // std::invalid_argument for a shape or options that fa::validate rejects, and for an operand of another size.
 Tolerance lse_tolerance(std::span<const float> q,  // (B, H, Nq, D)
                         std::span<const float> k,  // (B, H, Nk, D)
                         const Shape& shape, const Options& options);
+
+struct BackwardTolerance {
+  Tolerance dq, dk, dv;
+};
+
+// The same for the gradients. With p, dp, delta, ds of the oracle and a_ij = Σ_d |dout_id v_jd|:
+//   relative error of a weight   r_ij = e_ij + Σ_n p_in e_in + u (Nk + 32)
+//   error of dp                  g_ij = 4 u (sqrt(D) + 2) a_ij
+//   error of delta               h_i = Σ_n p_in (e_in |dp_in − delta_i| + g_in + u (Nk + 32) a_in)
+//   error of ds                  F_ij = p_ij (r_ij |dp_ij − delta_i| + g_ij + h_i)
+//   of an element of dv          Σ_i p_ij |dout_id| (r_ij + u (Nq + 32))
+//                    dq          |scale| Σ_j (F_ij + u (Nk + 32) |ds_ij|) |k_jd|
+//                    dk          |scale| Σ_i (F_ij + u (Nq + 32) |ds_ij|) |q_id|
+// e_in |dp_in − delta_i| is again a derivative, ∂delta_i / ∂s_in = p_in (dp_in − delta_i). The scores of the forward
+// pass and those that a backward pass computes again may differ, so their errors do not cancel.
+//
+// absolute = the largest. normwise: gradients may cancel, as those of a row whose dp are all equal, so that nothing but
+// rounding is left of them. The part of the errors that is there with e = 0, E0, therefore passes however small the
+// gradient is; of the rest, E1, at most 1/2: normwise = ‖E0‖₂ / ‖gradient‖₂ + min(1/2, ‖E1‖₂ / ‖gradient‖₂).
+BackwardTolerance backward_tolerance(std::span<const float> q,        // (B, H, Nq, D)
+                                     std::span<const float> k,        // (B, H, Nk, D)
+                                     std::span<const float> v,        // (B, H, Nk, D)
+                                     std::span<const float> dout,     // (B, H, Nq, D)
+                                     const BackwardOracle& expected,  // of the oracle
+                                     const Shape& shape, const Options& options);
 
 }  // namespace fa

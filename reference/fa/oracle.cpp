@@ -5,13 +5,16 @@
 namespace fa {
 namespace {
 
-using Row = std::span<const float>;
+template <class T>
+using Operand = std::span<const T>;  // T: float or double
 
-Row row_of(std::span<const float> matrix, Index row, Index D) {
+template <class T>
+Operand<T> row_of(Operand<T> matrix, Index row, Index D) {
   return matrix.subspan(static_cast<std::size_t>(row * D), static_cast<std::size_t>(D));
 }
 
-double dot(Row a, Row b) {
+template <class T>
+double dot(Operand<T> a, Operand<T> b) {
   double sum = 0.0;
   for (std::size_t d = 0; d < a.size(); ++d) sum += double(a[d]) * double(b[d]);
   return sum;
@@ -27,8 +30,8 @@ struct SoftmaxRow {
 };
 
 // `row` counts the query rows of all heads: (b · H + h) · Nq + i.
-SoftmaxRow softmax_row(std::span<const float> q, std::span<const float> k, const Shape& shape, const Options& options,
-                       Index row) {
+template <class T>
+SoftmaxRow softmax_row(Operand<T> q, Operand<T> k, const Shape& shape, const Options& options, Index row) {
   const double scale = scale_of(shape, options);
   const Index first_key = row / shape.Nq * shape.Nk;
   SoftmaxRow softmax;
@@ -49,26 +52,19 @@ SoftmaxRow softmax_row(std::span<const float> q, std::span<const float> k, const
   return softmax;
 }
 
-void validate_operands(std::span<const float> q, std::span<const float> k, std::span<const float> v, const Shape& shape,
-                       const Options& options) {
+template <class T>
+ForwardOracle forward(Operand<T> q, Operand<T> k, Operand<T> v, const Shape& shape, const Options& options) {
   validate(shape, options);
   require_elements("q", static_cast<Index>(q.size()), query_elements(shape));
   require_elements("k", static_cast<Index>(k.size()), key_elements(shape));
   require_elements("v", static_cast<Index>(v.size()), key_elements(shape));
-}
-
-}  // namespace
-
-ForwardOracle attention_forward_oracle(std::span<const float> q, std::span<const float> k, std::span<const float> v,
-                                       const Shape& shape, const Options& options) {
-  validate_operands(q, k, v, shape, options);
   ForwardOracle result;
   result.out.assign(static_cast<std::size_t>(query_elements(shape)), 0.0);
   for (Index row = 0; row < query_rows(shape); ++row) {
     const SoftmaxRow softmax = softmax_row(q, k, shape, options, row);
     const Index first_key = row / shape.Nq * shape.Nk;
     for (std::size_t j = 0; j < softmax.p.size(); ++j) {
-      const Row v_row = row_of(v, first_key + static_cast<Index>(j), shape.D);
+      const Operand<T> v_row = row_of(v, first_key + static_cast<Index>(j), shape.D);
       for (Index d = 0; d < shape.D; ++d) {
         result.out[static_cast<std::size_t>(row * shape.D + d)] +=
             softmax.p[j] * double(v_row[static_cast<std::size_t>(d)]);
@@ -79,6 +75,18 @@ ForwardOracle attention_forward_oracle(std::span<const float> q, std::span<const
     result.lse.push_back(softmax.l == 0.0 ? negative_infinity : softmax.m + std::log(softmax.l));
   }
   return result;
+}
+
+}  // namespace
+
+ForwardOracle attention_forward_oracle(std::span<const float> q, std::span<const float> k, std::span<const float> v,
+                                       const Shape& shape, const Options& options) {
+  return forward(q, k, v, shape, options);
+}
+
+ForwardOracle attention_forward_oracle(std::span<const double> q, std::span<const double> k, std::span<const double> v,
+                                       const Shape& shape, const Options& options) {
+  return forward(q, k, v, shape, options);
 }
 
 BackwardOracle attention_backward_oracle(std::span<const float> q, std::span<const float> k, std::span<const float> v,
@@ -94,7 +102,7 @@ BackwardOracle attention_backward_oracle(std::span<const float> q, std::span<con
   for (Index row = 0; row < query_rows(shape); ++row) {
     const SoftmaxRow softmax = softmax_row(q, k, shape, options, row);
     const Index first_key = row / shape.Nq * shape.Nk;
-    const Row dout_row = row_of(dout, row, shape.D);
+    const Operand<float> dout_row = row_of(dout, row, shape.D);
     const std::size_t at_query = static_cast<std::size_t>(row * shape.D);
     double delta = 0.0;
     for (std::size_t d = 0; d < dout_row.size(); ++d) delta += double(dout_row[d]) * forward.out[at_query + d];

@@ -31,11 +31,17 @@ struct BackwardOracle {
   std::vector<double> dk, dv;  // (B, H, Nk, D)
 };
 
-// Both throw std::invalid_argument for a shape or options that fa::validate rejects, and for an operand of another
+// All throw std::invalid_argument for a shape or options that fa::validate rejects, and for an operand of another
 // size.
 ForwardOracle attention_forward_oracle(std::span<const float> q,  // (B, H, Nq, D)
                                        std::span<const float> k,  // (B, H, Nk, D)
                                        std::span<const float> v,  // (B, H, Nk, D)
+                                       const Shape& shape, const Options& options);
+
+// The same of doubles. A check of gradients moves an operand by a step that a float cannot hold.
+ForwardOracle attention_forward_oracle(std::span<const double> q,  // (B, H, Nq, D)
+                                       std::span<const double> k,  // (B, H, Nk, D)
+                                       std::span<const double> v,  // (B, H, Nk, D)
                                        const Shape& shape, const Options& options);
 
 BackwardOracle attention_backward_oracle(std::span<const float> q,     // (B, H, Nq, D)

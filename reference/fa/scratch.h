@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,14 @@
 #include "fa/shape.h"
 
 namespace fa {
+
+// For tests: every array of floats stands between two guards of `elements` poisoned floats. If somebody wrote to one of
+// them, that is reported when the array is given back. Without guards the heap breaks, at another place and without the
+// array's name. Benchmarks, which measure time, have none.
+struct ScratchGuards {
+  Index elements = 0;
+  void (*report)(const std::string& message) = nullptr;
+};
 
 class Scratch {
  public:
@@ -37,23 +46,28 @@ class Scratch {
 
   // `count` elements, given back when the array goes out of scope. Floats start as poison (a NaN), so that a value
   // which nobody wrote shows in the result. Throws std::invalid_argument for a negative count and std::length_error,
-  // naming the array and both sizes, when the capacity does not suffice.
+  // naming the array and both sizes, when the capacity does not suffice. The name must outlive the array: a literal.
   template <class T>
   Array<T> allocate(std::string_view array_name, Index count) {
     return Array<T>(*this, array_name, count);
   }
 
+  // For all arrays from now on. Returns what was there before.
+  static ScratchGuards guard_arrays(const ScratchGuards& guards) { return std::exchange(guards_, guards); }
+
   Index bytes_in_use() const { return in_use_; }
   Index peak_bytes() const { return peak_; }    // the most that was in use at once since the last reset_peak
   Index total_bytes() const { return total_; }  // all that was ever taken, given back or not
+  Index heap_bytes() const { return heap_; }    // the same, with the guards
   void reset_peak() { peak_ = in_use_; }
   Index capacity() const { return capacity_; }
 
  private:
   std::size_t checked(std::string_view array_name, Index count, Index element_bytes) const;
-  void take(Index bytes) noexcept {
+  void take(Index bytes, Index guard_bytes) noexcept {
     in_use_ += bytes;
     total_ += bytes;
+    heap_ += bytes + guard_bytes;
     peak_ = std::max(peak_, in_use_);
   }
   void give_back(Index bytes) noexcept { in_use_ -= bytes; }
@@ -63,6 +77,8 @@ class Scratch {
   Index in_use_ = 0;
   Index peak_ = 0;
   Index total_ = 0;
+  Index heap_ = 0;
+  static inline ScratchGuards guards_;
 };
 
 template <class T>
@@ -70,26 +86,49 @@ class Scratch::Array {
  public:
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
-  ~Array() { scratch_.give_back(bytes()); }
+  ~Array() {
+    check_guards();
+    scratch_.give_back(bytes());
+  }
 
-  T& operator[](Index index) { return elements_[static_cast<std::size_t>(index)]; }
-  const T& operator[](Index index) const { return elements_[static_cast<std::size_t>(index)]; }
-  T* data() { return elements_.data(); }
-  const T* data() const { return elements_.data(); }
-  std::span<T> span() { return elements_; }
-  std::span<const T> span() const { return elements_; }
-  Index size() const { return static_cast<Index>(elements_.size()); }
+  T& operator[](Index index) { return data()[index]; }
+  const T& operator[](Index index) const { return data()[index]; }
+  T* data() { return first_; }
+  const T* data() const { return first_; }
+  std::span<T> span() { return {data(), static_cast<std::size_t>(size())}; }
+  std::span<const T> span() const { return {data(), static_cast<std::size_t>(size())}; }
+  Index size() const { return static_cast<Index>(elements_.size()) - 2 * guards_.elements; }
   Index bytes() const { return size() * Index{sizeof(T)}; }
 
  private:
   friend class Scratch;
   Array(Scratch& scratch, std::string_view array_name, Index count)
-      : scratch_(scratch), elements_(scratch.checked(array_name, count, Index{sizeof(T)}), unwritten<T>()) {
-    scratch_.take(bytes());  // not before: what std::bad_alloc refused was never in use
+      : scratch_(scratch),
+        name_(array_name),
+        elements_(scratch.checked(array_name, count, Index{sizeof(T)}) + 2 * std::size_t(guards_.elements),
+                  unwritten<T>()) {
+    // Not before: what std::bad_alloc refused was never in use.
+    scratch_.take(bytes(), 2 * guards_.elements * Index{sizeof(T)});
+  }
+
+  void check_guards() const {
+    if constexpr (std::is_same_v<T, float>) {
+      const auto written = [](std::span<const T> guard) { return !std::ranges::all_of(guard, is_poison); };
+      const auto count = static_cast<std::size_t>(guards_.elements);
+      if (written(std::span(elements_).first(count))) report("before its beginning");
+      if (written(std::span(elements_).last(count))) report("past its end");
+    }
+  }
+  void report(const char* where) const {
+    guards_.report(scratch_.name_ + ": '" + std::string(name_) + "' of " + std::to_string(size()) +
+                   " elements was written " + where);
   }
 
   Scratch& scratch_;
-  std::vector<T> elements_;
+  std::string_view name_;
+  ScratchGuards guards_ = std::is_same_v<T, float> ? Scratch::guards_ : ScratchGuards{};
+  std::vector<T> elements_;  // guard, array, guard
+  T* first_ = elements_.data() + guards_.elements;
 };
 
 // `count`, if that many elements may be taken.

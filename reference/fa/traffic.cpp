@@ -29,6 +29,23 @@ Index visible_to_tile(const Shape& shape, const Options& options, Index first, I
   return visible_keys(shape, options, std::min(first + Br, shape.Nq) - 1);
 }
 
+// Rows of Q tiles that meet a K/V tile, summed over the pairs of tiles of one head.
+Index rows_that_meet(const Shape& shape, const Options& options, const Tiles& tiles) {
+  Index rows = 0;
+  for (Index i = 0; i < shape.Nq; i += tiles.Br) {
+    const Index visible = visible_to_tile(shape, options, i, tiles.Br);
+    rows += std::min(tiles.Br, shape.Nq - i) * ((visible + tiles.Bc - 1) / tiles.Bc);
+  }
+  return rows;
+}
+
+// Pairs of a query and a key that it sees, over all heads.
+Index visible_pairs(const Shape& shape, const Options& options) {
+  Index pairs = 0;
+  for (Index i = 0; i < shape.Nq; ++i) pairs += visible_keys(shape, options, i);
+  return heads(shape) * pairs;
+}
+
 }  // namespace
 
 Traffic standard_forward_traffic(const Shape& shape, Index element_bytes) {
@@ -42,11 +59,7 @@ Traffic v1_forward_traffic(const Shape& shape, const Options& options, const Til
   validate(shape, options);
   validate(tiles);
   validate_countable(shape, element_bytes);
-  Index rows = 0;  // of Q tiles that meet a K/V tile, summed over the pairs of tiles of one head
-  for (Index i = 0; i < shape.Nq; i += tiles.Br) {
-    const Index visible = visible_to_tile(shape, options, i, tiles.Br);
-    rows += std::min(tiles.Br, shape.Nq - i) * ((visible + tiles.Bc - 1) / tiles.Bc);
-  }
+  const Index rows = rows_that_meet(shape, options, tiles);
   const Index out_and_statistics = shape.D * element_bytes + 2 * statistic_bytes;  // bytes a row
   const Index read = 2 * shape.Nk * shape.D * element_bytes + rows * (shape.D * element_bytes + out_and_statistics);
   const Index written = (shape.Nq + rows) * out_and_statistics;
@@ -93,9 +106,42 @@ Index v2_forward_scratch(const Shape& shape) {
 Index forward_flops(const Shape& shape, const Options& options) {
   validate(shape, options);
   validate_countable(shape, 1);
-  Index pairs = 0;
-  for (Index i = 0; i < shape.Nq; ++i) pairs += visible_keys(shape, options, i);
-  return 4 * shape.D * pairs * heads(shape);
+  return 4 * shape.D * visible_pairs(shape, options);
+}
+
+Traffic standard_backward_traffic(const Shape& shape, Index element_bytes) {
+  validate(shape, {});
+  validate_countable(shape, element_bytes);
+  const Index q = query_elements(shape), k = key_elements(shape), s = score_elements(shape);
+  const Index read = (s + q) + (q + k) + (s + s) + (s + k) + (s + q);  // P, dO; dO, V; P, dP; dS, K; dS, Q
+  const Index written = k + s + s + q + k;                             // dV; dP; dS; dQ; dK
+  return {read * element_bytes, written * element_bytes};
+}
+
+Traffic v1_backward_traffic(const Shape& shape, const Options& options, const Tiles& tiles, Index element_bytes) {
+  validate(shape, options);
+  validate(tiles);
+  validate_countable(shape, element_bytes);
+  const Index rows = rows_that_meet(shape, options, tiles);
+  const Index row = shape.D * element_bytes, keys = 2 * shape.Nk * row;  // bytes of a row; of K and V, or of dK and dV
+  const Index read = keys + rows * (4 * row + 2 * statistic_bytes);
+  const Index written = keys + (shape.Nq + rows) * row;
+  return {heads(shape) * read, heads(shape) * written};
+}
+
+Index standard_training_scratch(const Shape& shape, Index element_bytes) {
+  validate(shape, {});
+  validate_countable(shape, element_bytes);
+  return 3 * score_elements(shape) * element_bytes + query_rows(shape) * statistic_bytes;
+}
+
+Index v1_training_scratch(const Shape& shape) { return v1_forward_scratch(shape); }
+
+Index backward_flops(const Shape& shape, const Options& options, Weights weights) {
+  validate(shape, options);
+  validate_countable(shape, 1);
+  const Index products = weights == Weights::stored ? 4 : 5;
+  return 2 * products * shape.D * visible_pairs(shape, options);
 }
 
 }  // namespace fa

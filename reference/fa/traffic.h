@@ -1,5 +1,6 @@
-// Closed formulas: bytes through HBM, peak working memory in HBM and floating-point operations of the forward pass, by
-// algorithm. Lesson 04 counts the same bytes by running and asserts that both agree to the byte.
+// Closed formulas: bytes through HBM, peak working memory in HBM and floating-point operations, by algorithm: of the
+// forward pass, then of the backward pass. Lessons 04 and 09 count the same bytes by running and assert that both agree
+// to the byte.
 //
 // Bytes count what an algorithm asks HBM for, before any cache. All matrices have elements of `element_bytes`; the
 // statistics m, l and lse are always float.
@@ -41,6 +42,29 @@ Index v2_forward_scratch(const Shape& shape);
 // head without a mask, and about half of that with a causal one. Standard attention computes masked scores all the
 // same: call it with options that have no mask.
 Index forward_flops(const Shape& shape, const Options& options);
+
+// Standard attention's backward pass, five kernels that touch each operand once: dV = Pᵀ dO; dP = dO Vᵀ; dS = P ∘ (dP −
+// rowsum(P ∘ dP)); dQ = scale dS K; dK = scale dSᵀ Q. A head moves 7 Nq Nk + 8 N D elements where Nq = Nk = N. A causal
+// mask changes nothing here.
+Traffic standard_backward_traffic(const Shape& shape, Index element_bytes = 4);
+
+// FlashAttention's (arXiv:2205.14135, Algorithm 4): K/V tiles outside, Q tiles inside; dq lives in HBM. A head writes
+// dq once to initialize it; reads K and V and writes dK and dV once; and for each pair of tiles that is not masked as a
+// whole reads the rows of Q, out, dO, dq, m and l and writes those of dq. Without a mask, for N queries and keys and
+// Tc = ⌈N / Bc⌉:
+//   reads 2 N D + Tc (4 N D + 2 N)      writes 3 N D + Tc N D      elements
+Traffic v1_backward_traffic(const Shape& shape, const Options& options, const Tiles& tiles, Index element_bytes = 4);
+
+// Working memory in HBM of a forward pass and its backward pass, beyond operands, out and gradients: P, dP, dS, and
+// delta, a float for each query; m and l.
+Index standard_training_scratch(const Shape& shape, Index element_bytes = 4);
+Index v1_training_scratch(const Shape& shape);
+
+// Additions and multiplications of the products of the backward pass, 2 D a product for each pair of a query and a key
+// that it sees. With P stored there are four: dV, dP, dQ, dK, 8 N² D a head without a mask. If P is recomputed, Q Kᵀ is
+// the fifth: 10 N² D.
+enum class Weights { stored, recomputed };
+Index backward_flops(const Shape& shape, const Options& options, Weights weights);
 
 // All throw std::invalid_argument for a shape, options or tiles that fa::validate rejects, for element_bytes < 1, and
 // for extents so large that a result might pass 2⁶³.

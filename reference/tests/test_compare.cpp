@@ -91,6 +91,15 @@ TEST_CASE("many errors that pass one by one do not pass together") {
   CHECK(compare(got, expected, {.absolute = 0.01, .relative = 0, .normwise = 0.0078126}).ok);
 }
 
+TEST_CASE("where every element is expected to be zero there is no whole to compare with, and the elements decide") {
+  const fa::Tolerance tolerance{.absolute = 1e-6, .relative = 0, .normwise = 1e-6};
+  CHECK(compare({1e-7f, -1e-7f}, {0, 0}, tolerance).ok);
+  CHECK_FALSE(compare({1e-7f, -1e-7f}, {0, 1e-9}, tolerance).ok);
+  const fa::Comparison result = compare({0, 0.5f}, {0, 0}, tolerance);
+  CHECK_FALSE(result.ok);
+  CHECK(result.message == "x[at=1]: expected 0, got 0.5 (1 of 2 values differ)");
+}
+
 TEST_CASE("an element that nobody wrote does not pass, not even for a NaN, and is counted apart") {
   const fa::Comparison result =
       compare({1, fa::poison(), kNaN, fa::poison()}, {1, 2, double(kNaN), double(kNaN)}, kUnlimited);

@@ -27,7 +27,7 @@ TEST_CASE("memory from scratch, and nothing else, is what both meters agree on")
   }
   const auto array = scratch.allocate<double>("sums", 4);
   CHECK(scratch.total_bytes() == 72);
-  CHECK(heap.bytes() == scratch.total_bytes());
+  CHECK(heap.bytes() == scratch.heap_bytes());
   const std::vector<float> beside(5);
-  CHECK(heap.bytes() == scratch.total_bytes() + 20);
+  CHECK(heap.bytes() == scratch.heap_bytes() + 20);
 }

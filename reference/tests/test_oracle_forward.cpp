@@ -50,6 +50,23 @@ TEST_CASE("three queries over two columns give the numbers worked by hand") {
                            std::vector<double>{1.396431, 11.982153, 3.533913, 22.669564, 1.849579, 14.247896}) < 1e-6);
 }
 
+TEST_CASE("operands may be doubles, and may be moved by less than a float can hold") {
+  const fa::Shape shape{.B = 2, .H = 1, .Nq = 3, .Nk = 4, .D = 2};
+  const fa::Inputs inputs = fa::make_inputs(shape);
+  const auto doubles = [](const std::vector<float>& values) {
+    return std::vector<double>(values.begin(), values.end());
+  };
+  const std::vector<double> q = doubles(inputs.q), v = doubles(inputs.v);
+  std::vector<double> k = doubles(inputs.k);
+  const fa::ForwardOracle expected = oracle(inputs, shape, {.causal = true});
+  const fa::ForwardOracle same = fa::attention_forward_oracle(q, k, v, shape, {.causal = true});
+  CHECK(same.out == expected.out);
+  CHECK(same.lse == expected.lse);
+  k[0] += 1e-12;
+  CHECK(fa::attention_forward_oracle(q, k, v, shape, {.causal = true}).out != expected.out);
+  CHECK_THROWS_AS(fa::attention_forward_oracle(q, v, std::vector<double>{}, shape, {}), std::invalid_argument);
+}
+
 // ---- Against the second opinion
 
 TEST_CASE("out and lse agree with a second implementation, whatever the shape, mask and scale") {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "fa/scratch.h"
 #include "fa/testing.h"
@@ -23,6 +25,15 @@ static_assert(!std::is_copy_assignable_v<FloatArray> && !std::is_move_assignable
 static_assert(!std::is_default_constructible_v<FloatArray>);
 static_assert(std::is_same_v<decltype(std::declval<const FloatArray&>()[0]), const float&>);
 static_assert(std::is_same_v<decltype(std::declval<const FloatArray&>().data()), const float*>);
+
+// What guards reported, while this exists. Other tests have those of testing.cpp.
+struct ReportedGuards {
+  static inline std::vector<std::string> messages;
+  fa::ScratchGuards before =
+      fa::Scratch::guard_arrays({4, [](const std::string& message) { messages.push_back(message); }});
+  ReportedGuards() { messages.clear(); }
+  ~ReportedGuards() { fa::Scratch::guard_arrays(before); }
+};
 
 // Memory runs out at the second copy.
 struct Unaffordable {
@@ -171,4 +182,36 @@ TEST_CASE("memory that ran out was never in use") {
   CHECK_THROWS_AS(scratch.allocate<Unaffordable>("too much", 3), std::bad_alloc);
   CHECK(scratch.bytes_in_use() == 8);
   CHECK(scratch.peak_bytes() == 8);
+}
+
+TEST_CASE("a guard that was written to names the memory, the array and the side") {
+  const ReportedGuards guards;
+  fa::Scratch sram("SRAM", 100);
+  {
+    auto k_tile = sram.allocate<float>("k_tile", 6);
+    auto v_tile = sram.allocate<float>("v_tile", 0);
+    k_tile.data()[6] = 0.0f;
+    v_tile.data()[-1] = 1.0f;
+    CHECK(k_tile.size() == 6);
+    CHECK(fa::is_poison(k_tile[5]));
+  }
+  CHECK(ReportedGuards::messages ==
+        std::vector<std::string>{"SRAM: 'v_tile' of 0 elements was written before its beginning",
+                                 "SRAM: 'k_tile' of 6 elements was written past its end"});
+  CHECK(sram.peak_bytes() == 24);
+  CHECK(sram.total_bytes() == 24);
+  CHECK(sram.heap_bytes() == 24 + 2 * 2 * 4 * 4);
+}
+
+TEST_CASE("what is written to an array leaves its guards alone") {
+  const ReportedGuards guards;
+  fa::Scratch scratch;
+  {
+    auto floats = scratch.allocate<float>("floats", 3);
+    for (float& value : floats.span()) value = 1.0f;
+    auto doubles = scratch.allocate<double>("doubles", 3);  // without guards
+    for (double& value : doubles.span()) value = 1.0;
+  }
+  CHECK(ReportedGuards::messages.empty());
+  CHECK(scratch.heap_bytes() == 36 + 2 * 4 * 4);
 }

@@ -23,22 +23,56 @@ def redrawn() -> Iterator[Result]:
         yield Result(f"plots/figures/{name}", same, "not what plots/make.py draws; run it again")
 
 
-def quoted_roofs() -> Result:
-    """Lesson 04's text quotes the measured roofs, where they meet, and the ceiling of standard attention at D = 64."""
-    data = ROOT / "plots/data"
-    roofs = json.loads((data / "roofs.json").read_text(encoding="utf-8"))
-    standard = json.loads((data / "04_roofline.json").read_text(encoding="utf-8"))["D = 64"]["standard"]
+def recorded(name: str) -> dict:
+    return json.loads((ROOT / f"plots/data/{name}.json").read_text(encoding="utf-8"))
+
+
+def quoted_roofs() -> Iterator[Result]:
+    """Lessons 04 and 09 quote the measured roofs, where they meet, and what they allow."""
+    roofs = recorded("roofs")
     peak, copy = (roofs[name]["median"] for name in ("product_flop_per_second", "copy_bytes_per_second"))
-    ceiling = min(peak, standard["flop"] / standard["hbm_bytes"] * copy)
-    wanted = (
+    both = (
         f"{peak / 1e12:.0f} TFLOP/s in a large matrix product",
         f"{copy / 1e12:.2f} TB/s in a copy: {peak / copy:.0f} FLOP",
-        f"allows {ceiling / 1e12:.0f} TFLOP/s at most",
-        f"L2, {roofs['l2_bytes'] / 2**20:.0f} MiB on an H200",
     )
-    text = " ".join((ROOT / "lessons/04_counting_bytes/README.md").read_text(encoding="utf-8").split())
+    forward = recorded("04_roofline")["D = 64"]["standard"]
+    ceiling = min(peak, forward["flop"] / forward["hbm_bytes"] * copy)
+    cache = f"L2, {roofs['l2_bytes'] / 2**20:.0f} MiB on an H200"
+    yield quotes("04_counting_bytes", *both, cache, f"allows {ceiling / 1e12:.0f} TFLOP/s at most")
+
+    half = {name: column[0] for name, column in recorded("09_traffic")["formula in half precision"].items()}  # D = 64
+    by_bytes, by_flop = (
+        {name: half[f"{name}_{unit}"] / roof * 1e6 for name in ("standard", "v1")}
+        for unit, roof in (("bytes", copy), ("flop", peak))
+    )
+    yield quotes(
+        "09_backward_recompute",
+        *both,
+        f"6 bytes, in whose time the GPU does {6 * peak / copy:.0f} FLOP",
+        f"its bytes take {by_bytes['standard']:.0f} µs, and its FLOP would take {by_flop['standard']:.0f}",
+        f"V1's bytes take {by_bytes['v1']:.0f} µs and its FLOP {by_flop['v1']:.0f}",
+        f"it is {by_flop['v1'] / 5:.0f} of these {by_flop['v1']:.0f} µs",
+    )
+
+
+def products_set_the_pace() -> Iterator[Result]:
+    """Lesson 10: the times of both steps go by their products, and the bytes of the standard one would take far less time."""
+    step = recorded("h200_backward")
+    standard, v1 = step["standard"], step["V1"]
+    for times, products in {"forward_ms": 2 / 2, "backward_ms": 5 / 4, "milliseconds": 7 / 6}.items():
+        off = v1[times] / standard[times] / products - 1
+        name = f"a training step, {times}: V1 to standard is {products:.2f}, as their products are, to within 3%"
+        yield Result(name, abs(off) <= 0.03, f"off by {off:+.1%}")
+    copy = recorded("roofs")["copy_bytes_per_second"]["median"]
+    share = (standard["read_bytes"] + standard["written_bytes"]) / copy * 1e3 / standard["milliseconds"]
+    rounded = {4: "a quarter", 3: "a third"}.get(round(1 / share), f"{share:.0%}")
+    yield quotes("10_backward_cuda", f"would take {rounded} of its time", f"at the {copy / 1e12:.2f} TB/s of lesson 04")
+
+
+def quotes(lesson: str, *wanted: str) -> Result:
+    text = " ".join((ROOT / f"lessons/{lesson}/README.md").read_text(encoding="utf-8").split())
     missing = [quote for quote in wanted if quote not in text]
-    return Result("lesson 04 quotes the measured roofs", not missing, "not in the text: " + "; ".join(missing))
+    return Result(f"{lesson} quotes what was measured", not missing, "not in the text: " + "; ".join(missing))
 
 
 def readme_table() -> Result:
@@ -47,7 +81,8 @@ def readme_table() -> Result:
 
 
 def run() -> Iterator[Result]:
-    yield quoted_roofs()
+    yield from quoted_roofs()
+    yield from products_set_the_pace()
     yield readme_table()
     built = build("cpu", *(f"bench_{lesson.number}" for lesson in lessons()), "demo_traffic")
     yield built

@@ -46,8 +46,8 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
     argv, passed_on = _split(argv)
     _check_command(argv)
     flags = _parser().parse_args(argv)
-    if passed_on and flags.command != "bench":
-        raise UsageError("Only bench passes on what follows --.")
+    if passed_on and flags.command not in ("bench", "profile"):
+        raise UsageError("Only bench and profile pass on what follows --.")
     known = lessons.load(root)
     state = State(root)
     wanted = getattr(flags, "lesson", None)
@@ -80,7 +80,7 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
             changes = {name: getattr(flags, name) for name in profile.EXTENTS}
             changes = {name: value for name, value in changes.items() if value is not None}
             changes |= {"causal": True} if flags.causal else {}
-            return profile.profile(chosen, flags.large, changes, flags.exercise, flags.json, flags.commit)
+            return profile.profile(chosen, flags.large, changes, flags.exercise, passed_on, flags.json, flags.commit)
         case "plot":
             return bench.plot(chosen, root)
         case "doctor":
@@ -209,7 +209,7 @@ def _parser() -> Parser:
         "profile",
         "show the bytes of a CUDA lesson by formula, by the emulator, and by the counters of a GPU if there is one",
         "./course profile 06 --large",
-        "The exit code is 1 if the bytes differ from the formula.",
+        "The exit code is 1 if the bytes differ from the formula. What follows -- goes to the lesson's program.",
     )
     lesson(one)
     one.add_argument("--exercise", action="store_true", help="your file instead of the solution")

@@ -13,7 +13,8 @@ _KINDS = {
     "warp": r"of its mask reach|which does not take part|leaves out the lane",
     "room": r"shared memory: (?:'|\d+ bytes)|deal it out differently|that no memory was dealt out",
     "bounds": r"(?:read of|write to|update of) (\w+)\[.*\], which has|"
-    r"dimension \d+ of '(\w+)', which has|HBM buffer '(\w+)' .*: (?:read|write)",
+    r"dimension \d+ of '(\w+)', which has|HBM buffer '(\w+)' .*: (?:read|write)|"
+    r"'(\w+)' of \d+ elements was written ",
     "launch": r", launched at \S+: ",
     "sectors": r"sectors",
     "bytes": r"^([a-z]\w*)\b.*: expected \d+ bytes|expected \d+ bytes|\.(?:read|written)_bytes|expected \d+ reads",

@@ -53,7 +53,7 @@ def _failed(code: int, told: str, output: str) -> CourseError:
     said = [line for line in told.splitlines() if line.startswith("==ERROR==")]
     program_said = output.strip().splitlines()[-5:]
     if code == USAGE:  # the program's; ncu itself ends with 1
-        return UsageError("The program refuses this shape.", *program_said)
+        return UsageError("The program refuses its arguments.", *program_said)
     if NO_PERMISSION in told:
         return InternalError(
             "ncu may not read the GPU's counters: only administrators may, as the driver is set up here.",

@@ -50,6 +50,7 @@ LARGE = Shape(heads=264, n=2048)  # its operands are several times as large as t
 class Profile:
     lesson: str
     implementation: str
+    arguments: list[str]  # of the program, before those of the shape
     shape: Shape
     formula: dict
     emulator: dict | None  # with the sums of METRICS that it counts, and "kernels"
@@ -66,7 +67,15 @@ class Profile:
         return all(one[name] == self.formula[name] for one in counted for name in SUMS)
 
 
-def profile(lesson: Lesson, large: bool, changes: dict, exercise: bool, record: Path | None, commit: str | None) -> int:
+def profile(
+    lesson: Lesson,
+    large: bool,
+    changes: dict,
+    exercise: bool,
+    arguments: list[str],
+    record: Path | None,
+    commit: str | None,
+) -> int:
     if not (lesson.folder / "profile.cpp").exists():
         raise UsageError(f"Lesson {lesson.number} has nothing to profile: it has no lessons/{lesson.name}/profile.cpp.")
     for name, value in changes.items():
@@ -82,15 +91,15 @@ def profile(lesson: Lesson, large: bool, changes: dict, exercise: bool, record: 
     emulator = hardware = None
     try:
         if shape.emulated():
-            emulator = emulate(lesson, exercise, shape, needed=bool(missing))
+            emulator = emulate(lesson, exercise, arguments, shape, needed=bool(missing))
         if not missing:
-            hardware = run(gpu.build_to_run(lesson, "profile"), lesson, exercise, shape)
+            hardware = run(gpu.build_to_run(lesson, "profile"), lesson, exercise, arguments, shape)
     except ExerciseFailed as failed:
         for line in failed.details:
             screen.code(line)
         screen.say(f"Is your file right? ./course check {lesson.number}")
         return NOT_RIGHT
-    found = combine(lesson, exercise, shape, emulator, hardware)
+    found = combine(lesson, exercise, arguments, shape, emulator, hardware)
     profile_table.show(lesson, found, missing)
     if record:
         write(record, found, commit or os.environ.get("COURSE_COMMIT") or commit_of(lesson.root))
@@ -109,10 +118,10 @@ class ExerciseFailed(CourseError):
     """It does not compile, which was said then, or does not run: the details are what it printed."""
 
 
-def emulate(lesson: Lesson, exercise: bool, shape: Shape, needed: bool):
+def emulate(lesson: Lesson, exercise: bool, arguments: list[str], shape: Shape, needed: bool):
     """None if it is not needed, and this machine cannot build it: without Boost, say."""
     try:
-        return run(Build(lesson.root), lesson, exercise, shape)
+        return run(Build(lesson.root), lesson, exercise, arguments, shape)
     except InternalError as error:
         if needed:
             raise
@@ -121,12 +130,14 @@ def emulate(lesson: Lesson, exercise: bool, shape: Shape, needed: bool):
         return None
 
 
-def run(build: Build, lesson: Lesson, exercise: bool, shape: Shape) -> tuple[dict, list[ncu.Kernel] | None]:
+def run(
+    build: Build, lesson: Lesson, exercise: bool, arguments: list[str], shape: Shape
+) -> tuple[dict, list[ncu.Kernel] | None]:
     """What profile_NN tells, and with a GPU its counters."""
     program = build_program(build, "profile", lesson, exercise)
     if program is None:
         raise ExerciseFailed("It does not compile.")
-    command = [str(program), *shape.flags()]
+    command = [str(program), *arguments, *shape.flags()]
     if build.preset == gpu.PRESET:
         with screen.progress("reading the GPU's counters"):
             try:
@@ -139,7 +150,7 @@ def run(build: Build, lesson: Lesson, exercise: bool, shape: Shape) -> tuple[dic
     if code == 0:
         return told(output), None
     if code == USAGE:  # a shape for which there is not enough shared memory, say
-        raise UsageError(f"{program.name} refuses this shape.", *output.strip().splitlines()[-3:])
+        raise UsageError(f"{program.name} refuses its arguments.", *output.strip().splitlines()[-3:])
     failure = ExerciseFailed if exercise else InternalError
     raise failure(f"{program.name} ended with exit code {code}.", *output.strip().splitlines()[-8:])
 
@@ -158,7 +169,7 @@ def told(output: str) -> dict:
     return found
 
 
-def combine(lesson: Lesson, exercise: bool, shape: Shape, emulator, hardware) -> Profile:
+def combine(lesson: Lesson, exercise: bool, arguments: list[str], shape: Shape, emulator, hardware) -> Profile:
     programs = [one[0] for one in (emulator, hardware) if one]
     formulas = [program["formula"] for program in programs]
     if any(formula != formulas[0] for formula in formulas):
@@ -166,6 +177,7 @@ def combine(lesson: Lesson, exercise: bool, shape: Shape, emulator, hardware) ->
     return Profile(
         lesson.name,
         "exercise" if exercise else "solution",
+        arguments,
         shape,
         formulas[0],
         emulator[0]["count"] if emulator else None,
@@ -207,6 +219,7 @@ def write(path: Path, found: Profile, commit: str | None) -> None:
     data = {
         "lesson": found.lesson,
         "implementation": found.implementation,
+        "arguments": found.arguments,
         "commit": commit,
         "gpu": name,
         "driver": driver,

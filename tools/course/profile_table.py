@@ -15,7 +15,8 @@ def show(lesson: Lesson, found, missing: str) -> None:
     heads = "1 head" if shape.heads == 1 else f"{shape.heads} heads"
     screen.say((f"{lesson.number}  {lesson.title}", "bold"), f": the {found.implementation}'s bytes through HBM")
     mask = ", causal" if shape.causal else ""
-    screen.say(f"{heads}, N = {shape.n}, D = {shape.d}, Br = {shape.br}, Bc = {shape.bc}{mask}, fp32", indent=4)
+    passed = "".join(f", {one}" for one in found.arguments)
+    screen.say(f"{heads}, N = {shape.n}, D = {shape.d}, Br = {shape.br}, Bc = {shape.bc}{mask}, fp32{passed}", indent=4)
     screen.code("")
     screen.code(row("", *HEADS).rstrip(), "underline")
     total = found.hardware_total()

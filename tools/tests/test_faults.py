@@ -23,6 +23,7 @@ MESSAGES = {
     "HBM: write to out[1], which has 1 elements": "bounds out",
     "shared memory: index 33 in dimension 1 of 'q_tile', which has 33": "bounds q_tile",
     "an exception was thrown: HBM buffer 'q' of 6 elements: read of element 6": "bounds q",
+    "SRAM: 'k_tile' of 64 elements was written past its end": "bounds k_tile",
     "f, launched at a.cu:84: grid.y = 70000: must be at most 65535": "launch",
     "f: sectors written: expected 256, got 2048, for 8192 bytes. Do neighboring threads touch neighbors?": "sectors",
     "q, read: expected 95040 bytes, got 2312640": "bytes q",

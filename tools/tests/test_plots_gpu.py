@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "plots"))
 
 import readme_table  # noqa: E402
+import record_backward  # noqa: E402
 import record_gpu  # noqa: E402
 import record_profile  # noqa: E402
 import tables  # noqa: E402
@@ -105,6 +106,51 @@ class RecordProfile(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex(PlotError, text):
                 self.combined(**changed)
+
+
+def kernel(name: str, read: int, written: int) -> record_backward.ncu.Kernel:
+    values = {"read_bytes": read, "written_bytes": written, "dram_read_bytes": 1, "dram_written_bytes": 2}
+    return record_backward.ncu.Kernel(name, values)
+
+
+class RecordBackward(unittest.TestCase):
+    profile = {"kernels": ["prepare_kernel", "attention_backward_kernel"], "formula": RecordProfile.bytes}
+    kernels = [kernel("prepare_kernel", 4, 2), kernel("attention_backward_kernel", 6, 3)]
+
+    def step(self, name: str, milliseconds: float, **counters: float) -> dict:
+        return repetition(name, milliseconds, forward_ms=0.25, backward_ms=0.75, **counters)
+
+    def test_the_fastest_tiles_that_fit_are_taken(self):
+        too_large = {"error_occurred": True, "error_message": "does not fit: 9 bytes of shared memory"}
+        rows = [
+            self.step("standard", 2.0),
+            *(self.step("v1/Br:32/Bc:32", time, Br=32, Bc=32) for time in (3.0, 5.0, 4.0)),
+            self.step("v1/Br:64/Bc:64", 3.5, Br=64, Bc=64),
+            {"name": "v1/Br:64/Bc:128/manual_time", **too_large},
+        ]
+        found = record_backward.timed(rows)
+        self.assertEqual((found["V1"]["Br"], found["V1"]["milliseconds"], found["V1"]["backward_ms"]), (64, 3.5, 0.75))
+        self.assertEqual((found["tiles"]["Bc"], found["tiles"]["milliseconds"]), ([32, 64, 128], [4.0, 3.5, None]))
+        with self.assertRaisesRegex(PlotError, "no standard step"):
+            record_backward.timed(rows[1:])
+
+    def test_counters_are_summed_and_must_be_the_formula(self):
+        found = record_backward.hardware(self.kernels, self.profile, RecordProfile.bytes)
+        self.assertEqual((found["read_bytes"], found["written_bytes"], found["dram_read_bytes"]), (10, 5, 2))
+        self.assertEqual([one["read_bytes"] for one in found["kernels"]], [4, 6])
+        for kernels, text in (
+            ([self.kernels[0], kernel("attention_backward_kernel", 7, 3)], "read_bytes: the GPU counted 11"),
+            (self.kernels[:1], "the GPU ran"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(PlotError, text):
+                record_backward.hardware(kernels, self.profile, RecordProfile.bytes)
+        with self.assertRaisesRegex(PlotError, "bench_10 9"):
+            record_backward.hardware(self.kernels, self.profile, {**RecordProfile.bytes, "written_bytes": 9})
+
+    def test_a_program_that_tells_nothing_is_an_error(self):
+        self.assertEqual(record_backward.told('noise\n{"kernels": []}\n'), {"kernels": []})
+        with self.assertRaisesRegex(PlotError, "did not tell"):
+            record_backward.told("profile_10: out of memory")
 
 
 class Texts(unittest.TestCase):

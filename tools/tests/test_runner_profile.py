@@ -149,6 +149,12 @@ class Profiled(CourseFolder):
         with self.assertRaisesRegex(UsageError, "--n 0: must be at least 1"):
             self.run_profile("--n", "0")
 
+    def test_what_follows_two_dashes_goes_to_the_program_before_the_shape(self):
+        ends = "print(sys.argv[1:3], file=sys.stderr)"
+        self.assertEqual(self.run_profile("--n", "100", "--", "--standard", ends=ends), 0)
+        self.assertIn("['--standard', '--heads']", (self.root / ".course/logs/profile.log").read_text())
+        self.assertIn("Bc = 32, fp32, --standard\n", self.output())
+
     def test_a_shape_that_the_program_refuses(self):
         with self.assertRaises(UsageError) as caught:
             self.run_profile(ends="print('too much shared memory'); sys.exit(2)")
@@ -185,8 +191,8 @@ class Profiled(CourseFolder):
     def test_with_a_gpu_the_emulator_may_be_missing(self):
         with mock.patch.object(profile, "run", side_effect=InternalError("CMake could not configure the course.")):
             with self.assertRaisesRegex(InternalError, "CMake"):
-                profile.emulate(self.lesson, False, profile.Shape(), needed=True)
-            self.assertIsNone(profile.emulate(self.lesson, False, profile.Shape(), needed=False))
+                profile.emulate(self.lesson, False, [], profile.Shape(), needed=True)
+            self.assertIsNone(profile.emulate(self.lesson, False, [], profile.Shape(), needed=False))
         self.assertIn("going on without the emulator's count", self.output())
 
     def test_ncu_that_may_not_read_the_counters(self):
