@@ -103,9 +103,16 @@ TEST_CASE("lse after each tile is as worked by hand", "[step4]") {
   // [/tiles-by-hand]
 }
 
+TEST_CASE("a later tile may raise the maximum, and never lowers it", "[step4]") {
+  check_after_each_tile("lse", {{0}, {200}, {-200}}, {1, 3, 5}, {0, 200, 200});
+}
+
 TEST_CASE("lse is right when all scores are negative, and when a key past Nk would score higher", "[step4]") {
-  const fa::Inputs inputs{.q = {1, 2}, .k = {-5e4f, -5e4f - 4, -5e4f - 8}, .v = {1, 3, 5}, .dout = {}};
-  check_lse_of_a_block(inputs, {.Nq = 2, .Nk = 3, .D = 1}, {});
+  const fa::Inputs inputs{.q = {1, 2, 3, 4, 5, 6, 7, 8, 9},  // far apart: no row may take the maximum of another
+                          .k = {-5e4f, -5e4f - 4, -5e4f - 8},
+                          .v = {1, 3, 5},
+                          .dout = {}};
+  check_lse_of_a_block(inputs, {.Nq = 9, .Nk = 3, .D = 1}, {});
 }
 
 TEST_CASE("one tile: lse of every row is that of the keys that it sees", "[step4]") {

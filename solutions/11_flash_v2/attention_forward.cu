@@ -142,7 +142,6 @@ __global__ void __launch_bounds__(kThreads)
         for (int c = 0; c < kValues; ++c) u[r][c] += p_col[r] * v_col[c];
       }
     }
-    __syncwarp();  // before the next tile overwrites P
   }
 
   // Step 2c: the threads of a row add up their shares of l. One of them writes lse.
