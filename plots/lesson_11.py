@@ -5,7 +5,6 @@ import math
 import speed
 import style
 from data import PlotError
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from style import COLORS, MARKERS
 
@@ -56,14 +55,14 @@ def traffic(data: dict) -> Figure:
         (right, "Bytes written", {name: table["written_bytes"] for name, table in counted.items()}),
     ):
         style.panel_title(axes, heading)
-        ends = speed.spread({name: values[-1] for name, values in columns.items()}, 3)
+        ends = speed.spread({name: values[-1] for name, values in columns.items()}, 5)
         for name, values in columns.items():
             axes.plot(N, values, color=COLORS[name], marker=MARKERS[name])
             text = f"{name}:\n{style.bytes_text(values[-1])}"
             style.label(axes, N[-1], ends[name], text, COLORS[name], (11, 0), fontweight="bold")
         style.log_axis(axes.xaxis, N)
-        style.log_axis(axes.yaxis, style.powers(2**14, 2**26, 4), style.bytes_text)
-        axes.set(xlabel="N, queries and keys", xlim=(N[0] / 1.2, N[-1] * 1.2), ylim=(2**13.5, 2**26))
+        style.log_axis(axes.yaxis, style.powers(2**14, 2**28, 4), style.bytes_text)
+        axes.set(xlabel="N, queries and keys", xlim=(N[0] / 1.2, N[-1] * 1.2), ylim=(2**13.5, 2**28.5))
     return made
 
 
@@ -87,26 +86,35 @@ def waves() -> Figure:
     counts = list(range(1, 529))
     for name, per_head in (("V1", 1), ("V2", 1024 // TILE)):
         left.plot(counts, [busy(head * per_head, 132) for head in counts], color=COLORS[name], linewidth=1.6)
-    style.label(left, 24, 24, "V1", COLORS["V1"], (9, -4), fontweight="bold")
-    style.label(left, 1, busy(16, 132), "V2", COLORS["V2"], (4, 12), fontweight="bold")
+    style.label(left, 30, busy(30, 132), "V1", COLORS["V1"], (9, -4), fontweight="bold")
+    style.label(left, 3, busy(48, 132), "V2", COLORS["V2"], (-9, 4), ha="right", fontweight="bold")
     style.log_axis(left.xaxis, [1, 4, 16, 66, 132, 264, 528])
     left.set(xlabel="heads in all, B · H", ylim=(0, 105), xlim=(0.9, 600))
 
     style.panel_title(right, "Any chip: percent at work")
     ratios = [step / 200 for step in range(1, 201)] + [1 + step / 400 for step in range(1, 12001)]
     right.plot(ratios, [busy(ratio, 1.0) for ratio in ratios], color=style.GRAY, linewidth=1.0)
-    heights = {"T4": (-20, 0), "A100": (0, 0), "H100, H200": (20, 0)}
+    places = {"T4": ((-8, 4), "right"), "A100": ((8, -5), "left"), "H100, H200": ((-8, 5), "right")}
     for chip, count in CHIPS.items():
         for name, blocks in (("V1", heads), ("V2", heads * N // TILE)):
             right.plot(blocks / count, busy(blocks, count), color=COLORS[name], marker=MARKERS[name], linestyle="none")
-        style.label(right, heads / count, busy(heads, count), chip, COLORS["V1"], (8, -9), fontsize=9.5)
-    right.annotate(
-        f"{heads} heads, N = {N}, V2", (7.0, 99), xytext=(1.3, 118), color=COLORS["V2"], fontsize=9.5, annotation_clip=False
+        offset, side = places[chip]
+        style.label(right, heads / count, busy(heads, count), chip, COLORS["V1"], offset, ha=side, fontsize=9.5)
+    style.label(right, 1 / 6, 62, f"V1, {heads} heads\nof any N", COLORS["V1"], (0, 0), ha="center", fontweight="bold")
+    style.label(right, 12, 66, f"V2, {heads} heads\nof N = {N}", COLORS["V2"], (0, 0), ha="center", fontweight="bold")
+    style.log_axis(
+        right.xaxis, [1 / 16, 1 / 4, 1, 4, 16], lambda value, _: f"{value:g}" if value >= 1 else f"1/{1 / value:.0f}"
     )
-    del heights
-    style.log_axis(right.xaxis, [1 / 16, 1 / 4, 1, 4, 16], lambda value, _: f"{value:g}" if value >= 1 else f"1/{1 / value:.0f}")
-    right.set(xlabel="blocks for each multiprocessor", ylim=(0, 105), xlim=(0.05, 32))
+    right.set(xlabel="blocks for each multiprocessor", ylim=(0, 105), xlim=(0.03, 32))
     return made
+
+
+def one_wave(rows: dict, multiprocessors: int) -> str:
+    """What V1 takes for as many heads as multiprocessors, in words, beside 1 head."""
+    ratio = rows[1024, multiprocessors][1] / rows[1024, 1][1]
+    if ratio < 1.1:
+        return f"takes as long for 1 head as for {multiprocessors}"
+    return f"takes {style.times_text(ratio)} times as long for {multiprocessors} heads as for 1"
 
 
 def heads(record: dict) -> Figure:
@@ -123,7 +131,7 @@ def heads(record: dict) -> Figure:
     few = {name: row[4096, 16][1] for name, row in rows.items()}
     counts = sorted(count for N, count in rows["V1"] if N == 1024)
     made, (left, right) = style.figure(
-        f"V1 takes as long for 1 head as for {record['multiprocessors']}: why V2 had to appear",
+        f"V1 {one_wave(rows['V1'], record['multiprocessors'])}: why V2 had to appear",
         f"With 16 heads of N = 4096, V2 is {style.times_text(few['V1'] / few['V2'])} times as fast as V1",
         "Forward pass, fp32, no mask, random inputs, N = 1024, D = 64. Medians of CUDA-event times (bench_11). V1 with the tiles that are fastest at N = 4096.\n"
         f"Dotted: as many heads as multiprocessors, {record['multiprocessors']}, and multiples. V1 has a block for each head, V2 one for each {TILE} queries of each head.\n"
@@ -137,13 +145,11 @@ def heads(record: dict) -> Figure:
         style.panel_title(axes, heading)
         for name, values in columns.items():
             axes.plot(counts, values, color=COLORS[name], marker=MARKERS[name])
-            text = "V1" if name == "V1" else "V2"
-            style.label(axes, counts[-1], values[-1], text, COLORS[name], (11, 0), fontweight="bold")
+            style.label(axes, counts[-1], values[-1], name, COLORS[name], (11, 0), fontweight="bold")
         for number in (1, 2, 4):
             axes.axvline(number * record["multiprocessors"], color=style.GRAY, linewidth=1, linestyle=(0, (1, 3)))
-        low, high = axes.dataLim.y0, max(max(values) for values in columns.values())
         style.log_axis(axes.xaxis, [1, 4, 16, 66, 132, 264, 528])
-        low = min(min(values) for values in columns.values())
+        low, high = (choose(choose(values) for values in columns.values()) for choose in (min, max))
         step = 4 if high / low > 2**7 else 2
         exponents = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1, int(math.log2(step)))
         style.log_axis(axes.yaxis, [2.0**exponent for exponent in exponents])

@@ -52,7 +52,9 @@ def grouped(rows: list[dict]) -> dict[tuple, list[dict]]:
     for row in rows:
         name, *parts = row["name"].split("/")
         arguments = [
-            (part[1], int(part[2])) for part in (re.fullmatch(r"(N|D|causal|Br|Bc|heads):(\d+)", p) for p in parts) if part
+            (part[1], int(part[2]))
+            for part in (re.fullmatch(r"(N|D|causal|Br|Bc|heads):(\d+)", p) for p in parts)
+            if part
         ]
         groups.setdefault((name, *arguments), []).append(row)
     return groups
