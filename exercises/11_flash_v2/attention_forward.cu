@@ -150,14 +150,14 @@ void attention_forward(const fa::DeviceBuffer<float>& q, const fa::DeviceBuffer<
                        const fa::DeviceBuffer<float>& v, fa::DeviceBuffer<float>& out, fa::DeviceBuffer<float>& lse,
                        const fa::Shape& shape, const fa::Options& options) {
   validate(q, k, v, out, lse, shape, options);
-  const auto& [B, H, Nq, Nk, D] = shape;
   if (fa::query_rows(shape) == 0) return;  // a grid without blocks cannot be launched
-  const fa::LaunchShape launch{grid(shape), {kThreads}, shared_memory_bytes(D)};
+  const fa::LaunchShape launch{grid(shape), {kThreads}, shared_memory_bytes(shape.D)};
   const auto run = [&]<int Columns>() {
-    fa::launch<attention_forward_kernel<Columns>>(launch, q.data(), k.data(), v.data(), out.data(), lse.data(), Nq, Nk,
-                                                  int(D), fa::scale_of(shape, options), options.causal);
+    fa::launch<attention_forward_kernel<Columns>>(launch, q.data(), k.data(), v.data(), out.data(), lse.data(),
+                                                  shape.Nq, shape.Nk, int(shape.D), fa::scale_of(shape, options),
+                                                  options.causal);
   };
-  switch (padded_columns(D)) {
+  switch (padded_columns(shape.D)) {
     case 32:
       return run.operator()<32>();
     case 64:
