@@ -15,11 +15,9 @@ using namespace support;
 // ---- Step 1
 
 TEST_CASE("the grid has a block for each tile of queries of each head", "[step1]") {
-  // [grid]
   check_grid({.B = 1, .H = 16, .Nq = 4096, .Nk = 4096, .D = 64}, 64, 16, 1);  // 1024 blocks; lesson 06 has 16
   check_grid({.B = 2, .H = 3, .Nq = 65, .Nk = 7, .D = 5}, 2, 3, 2);           // the second tile has one query
   check_grid({.B = 2, .H = 3, .Nq = 64, .Nk = 7, .D = 5}, 1, 3, 2);
-  // [/grid]
   check_grid({.B = 5, .H = 1, .Nq = 1, .Nk = 0, .D = 5}, 1, 1, 5);
   check_grid({.B = 2, .H = 3, .Nq = 0, .Nk = 7, .D = 5}, 0, 3, 2);
 }
@@ -162,10 +160,8 @@ TEST_CASE("a single key: out is its value", "[step5]") {
 }
 
 TEST_CASE("out after each tile is as worked by hand", "[step5]") {
-  // [out-by-hand]
   check_after_each_tile("out", {{2, 1}, {0}}, {1, 3, 5}, {1.537883, 1.849579});
   check_after_each_tile("out", {{0}, {1}, {2}}, {5, 3, 1}, {5, 3.537883, 1.849579});
-  // [/out-by-hand]
 }
 
 TEST_CASE("out and lse agree with the oracle, whatever the shape, causal or not", "[step5]") {
