@@ -8,6 +8,9 @@ add_library(fa_compile_options INTERFACE)
 # errno and floating-point traps, which nobody looks at, and let loops with a condition be vectorized.
 set(options -Wall -Wextra -Wpedantic -Wshadow -Wconversion -fno-math-errno -fno-trapping-math)
 
+# `#pragma unroll` is for nvcc; other compilers need not know it.
+list(APPEND options -Wno-unknown-pragmas)
+
 if(FA_NATIVE)
   check_cxx_compiler_flag(-march=native FA_HAS_MARCH_NATIVE)
   if(FA_HAS_MARCH_NATIVE)

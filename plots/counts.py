@@ -6,7 +6,7 @@ from pathlib import Path
 
 from data import PlotError, Table, benchmark, bytes_by_formula, counts, forward_formulas, table
 
-ALGORITHMS = {"standard": "standard", "V1": "v1", "V2": "v2"}  # the name in figures, and in bench_04
+ALGORITHMS = {"standard": "standard", "V1": "v1", "V2": "v2"}  # the name in figures, and in bench_04 and bench_11
 KERNELS = {"standard": "standard", "V1": "v1"}  # on the emulator: the name in figures, and in bench_06 and bench_10
 BOUNDS = (*ALGORITHMS, "least possible")
 HOPPER_SRAM = 227 * 1024  # bytes that a thread block may use; bench_04 uses the same
@@ -166,6 +166,24 @@ def lesson_10(build: Path) -> dict[str, dict]:
     }
 
 
+def lesson_11(build: Path) -> dict[str, dict]:
+    rows = counts(build, "11")
+    by_formula = ("formula_read_bytes", "formula_written_bytes")
+    return {
+        "11_memory": {
+            "measured": f"bench_11: peaks of fa::DeviceScratch; {ONE_HEAD}",
+            **{name: table(rows, bench, "N", "scratch_bytes") for name, bench in ALGORITHMS.items()},
+        },
+        "11_traffic": {
+            "measured": f"bench_11: bytes through fa::hbm, counted by the emulator, and formulas; {ONE_HEAD}; V1: Br = Bc = 64; V2: Br = 64, Bc = 32",
+            "counted": {
+                name: table(rows, bench, "N", "read_bytes", "written_bytes") for name, bench in ALGORITHMS.items()
+            },
+            "formula": {name: traffic(table(rows, bench, "N", *by_formula)) for name, bench in ALGORITHMS.items()},
+        },
+    }
+
+
 def traffic(counted: Table) -> Table:
     """Reads and writes as one sum."""
     (argument, values), (_, read), (_, written) = counted.items()
@@ -269,6 +287,7 @@ RECORD = {
     "08": lesson_08,
     "09": lesson_09,
     "10": lesson_10,
+    "11": lesson_11,
 }
 # What differs from machine to machine.
 RECORD_OF_A_MACHINE = {"03": times_03, "08": errors_08}

@@ -70,24 +70,24 @@ def timed(rows: list[dict]) -> dict:
 
 
 def told(output: str) -> dict:
-    """The line of JSON that profile_10 prints."""
+    """The line of JSON that a profile_NN prints."""
     line = next((line for line in reversed(output.splitlines()) if line.startswith("{")), "")
     try:
         return json.loads(line)
     except ValueError as error:
-        raise PlotError("profile_10 did not tell its bytes:\n" + "\n".join(output.splitlines()[-5:])) from error
+        raise PlotError("the program did not tell its bytes:\n" + "\n".join(output.splitlines()[-5:])) from error
 
 
 def hardware(kernels: list[ncu.Kernel], profile: dict, expected: dict) -> dict:
-    """The counters of a step and of its kernels, which must be what the formula says."""
+    """The counters of a run and of its kernels, which must be what the formula says."""
     found = [kernel for kernel in kernels if kernel.name in profile["kernels"]]
     if [kernel.name for kernel in found] != profile["kernels"]:
-        raise PlotError(f"the GPU ran {[kernel.name for kernel in kernels]}, profile_10 told {profile['kernels']}")
+        raise PlotError(f"the GPU ran {[kernel.name for kernel in kernels]}, the program told {profile['kernels']}")
     total = {name: sum(kernel.values[name] for kernel in found) for name in COUNTERS}
     for name in COUNTERS[:2]:
         if not total[name] == profile["formula"][name] == expected[name]:
             raise PlotError(
-                f"{name}: the GPU counted {total[name]}, profile_10 says {profile['formula'][name]}, bench_10 {expected[name]}"
+                f"{name}: the GPU counted {total[name]}, the program says {profile['formula'][name]}, must be {expected[name]}"
             )
     each = [{"name": kernel.name, **{name: kernel.values[name] for name in COUNTERS}} for kernel in found]
     return {**total, "kernels": each}

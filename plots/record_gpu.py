@@ -52,7 +52,9 @@ def grouped(rows: list[dict]) -> dict[tuple, list[dict]]:
     for row in rows:
         name, *parts = row["name"].split("/")
         arguments = [
-            (part[1], int(part[2])) for part in (re.fullmatch(r"(N|D|causal|Br|Bc):(\d+)", p) for p in parts) if part
+            (part[1], int(part[2]))
+            for part in (re.fullmatch(r"(N|D|causal|Br|Bc|heads):(\d+)", p) for p in parts)
+            if part
         ]
         groups.setdefault((name, *arguments), []).append(row)
     return groups
@@ -80,7 +82,7 @@ def summary(repetitions: list[dict], what: str) -> dict:
         "tflops": digits(first["flops"] / median / 1e9, 4),
         "peak_share": digits(share, 3),
     }
-    for name in ("Br", "Bc", "shared_bytes", *WHOLE):
+    for name in ("Br", "Bc", "shared_bytes", "blocks", *WHOLE):
         if name in first:
             result[name] = data.whole(first[name], f"{name} of {what}")
     return result
@@ -101,7 +103,7 @@ def table(groups: dict[tuple, list[dict]], name: str, axes: tuple[str, ...], D: 
         found = {**{axis: arguments[axis] for axis in axes}, "repetitions": len(repetitions)}
         rows.append(found | summary(repetitions, what))
     if not rows:
-        raise PlotError(f"bench_06 has no benchmark {name} with D = {D}, causal = {causal}")
+        raise PlotError(f"there is no benchmark {name} with D = {D}, causal = {causal}")
     rows.sort(key=lambda row: [row[axis] for axis in axes])
     columns = dict.fromkeys(column for row in sorted(rows, key=len, reverse=True) for column in row)
     return {column: [row.get(column) for row in rows] for column in columns}

@@ -1,12 +1,22 @@
-"""Lessons 05 and 06: times against N, as a GPU took them."""
+"""Lessons 05, 06 and 11: times against N, as a GPU took them."""
 
 import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from style import COLORS, MARKERS
 
-LOOKS = {"lesson 05": "standard", "lesson 06": "V1", "cuBLAS": "cuBLAS"}  # the name in the record, and in style.py
-LABELS = {"lesson 05": "lesson 05:\nstandard", "lesson 06": "lesson 06:\nV1", "cuBLAS": "cuBLAS:\nstandard"}
+LOOKS = {
+    "lesson 05": "standard",
+    "lesson 06": "V1",
+    "lesson 11": "V2",
+    "cuBLAS": "cuBLAS",
+}  # in the record; in style.py
+LABELS = {
+    "lesson 05": "lesson 05:\nstandard",
+    "lesson 06": "lesson 06:\nV1",
+    "lesson 11": "lesson 11:\nV2",
+    "cuBLAS": "cuBLAS:\nstandard",
+}
 
 
 def ratio_of_times(record: dict, slow: str, fast: str, N: int, D: int) -> float:
@@ -63,14 +73,14 @@ def spread(ends: dict[str, float], least_factor: float) -> dict[str, float]:
     return heights
 
 
-def draw(record: dict, names: tuple[str, ...], title: str, subtitle: str) -> Figure:
+def draw(record: dict, names: tuple[str, ...], title: str, subtitle: str, bench: str = "bench_06") -> Figure:
     forward = record["forward"]
     lengths = forward["D = 64"][names[0]]["N"]
     made, (left, right) = style.figure(
         title,
         subtitle,
         "Forward pass, fp32, no mask, random inputs. 16384 tokens and a hidden size of 2048 in all, so longer sequences are fewer ones:\n"
-        "32 · 16384 / N heads at D = 64 (filled, solid) and 16 · 16384 / N at D = 128 (hollow, dashed). Medians of CUDA-event times (bench_06).\n"
+        f"32 · 16384 / N heads at D = 64 (filled, solid) and 16 · 16384 / N at D = 128 (hollow, dashed). Medians of CUDA-event times ({bench}).\n"
         f"{absent(record, names)}L2 is not flushed: it has {style.bytes_text(record['l2_bytes'])}, the operands {style.bytes_text(record['operand_bytes'])}."
         f" {source(record)}.",
         wide=True,
@@ -88,7 +98,9 @@ def draw(record: dict, names: tuple[str, ...], title: str, subtitle: str) -> Fig
             axes.axhline(high, color=style.GRAY, linewidth=1.2, linestyle=(0, (2, 3)))
             text = f"cuBLAS's product of two 4096² matrices: {high:.0f}"
             style.label(axes, lengths[0], high, text, style.GRAY, (0, 8), fontsize=9)
-        heights = spread({name: value for name, (_, value) in ends.items()}, (high / low) ** 0.17)
+        heights = spread(
+            {name: value for name, (_, value) in ends.items()}, (high / low) ** (0.17 if len(names) < 4 else 0.2)
+        )
         for name in names:
             style.label(axes, lengths[-1], heights[name], LABELS[name], COLORS[LOOKS[name]], (11, 0), fontweight="bold")
         style.log_axis(axes.xaxis, lengths)

@@ -1,4 +1,4 @@
-"""The tables of measured numbers in README.md and in the texts of lessons 05, 06 and 10. readme_table.py puts them there."""
+"""The tables of measured numbers in README.md and in the texts of lessons 05, 06, 10 and 11. readme_table.py puts them there."""
 
 from collections.abc import Callable
 
@@ -203,31 +203,29 @@ def scores(record: dict) -> str:
 
 
 def profile(record: dict) -> str:
-    """For lessons 05 and 06: formula, emulator, the GPU's instructions and its DRAM side by side, for each shape."""
+    """For lessons 05, 06 and 11: formula, emulator, the GPU's instructions and its DRAM side by side, for each shape."""
     meters = {"formula": ("formula", ""), "emulator": ("emulator", "")}
     meters |= {"GPU": ("hardware", ""), "GPU's DRAM": ("hardware", "dram_")}
     head, rows, sums = ["bytes"], [[name] for name in meters], []
     for row in record["profiles"]:
         shape = row["shape"]
         heads = "1 head" if shape["heads"] == 1 else f"{shape['heads']} heads"
-        head += [f"{heads}, N = {shape['n']}: read", "written"]
+        which = f"{heads}, N = {shape['n']}{', causal' if shape['causal'] else ''}"
+        head += [f"{which}: read", "written"]
         for line, (meter, start) in zip(rows, meters.values(), strict=True):
             count = row[meter]
             line += ["", ""] if count is None else [f"{count[f'{start}{way}_bytes']:,}" for way in ("read", "written")]
         asked, through = moved(row["hardware"]), moved(row["hardware"], "dram_")
-        sums.append(f"{decimal(through)} of {decimal(asked)} ({100 * through / asked:.0f}%) with {heads}")
-    same = {
-        (row["shape"]["d"], row["shape"]["br"], row["shape"]["bc"], row["shape"]["causal"])
-        for row in record["profiles"]
-    }
+        sums.append(f"{decimal(through)} of {decimal(asked)} ({100 * through / asked:.0f}%) with {which}")
+    same = {(row["shape"]["d"], row["shape"]["br"], row["shape"]["bc"]) for row in record["profiles"]}
     if len(same) != 1:
-        raise PlotError(f"the profiles must have the same D, Br, Bc and mask: {same}")
-    D, Br, Bc, mask = same.pop()
+        raise PlotError(f"the profiles must have the same D, Br and Bc: {same}")
+    D, Br, Bc = same.pop()
     return "\n".join(
         [
             markdown(tuple(head), rows),
             "",
-            f"D = {D}, Br = {Br}, Bc = {Bc}{', causal' if mask else ''}. DRAM moves {', '.join(sums)}.",
+            f"D = {D}, Br = {Br}, Bc = {Bc}. DRAM moves {', '.join(sums)}.",
             f"By `./course profile` with ncu {record['ncu']}. {machine(record)}.",
         ]
     )
@@ -320,6 +318,39 @@ def backward_tiles(record: dict) -> str:
     return markdown(head, rows)
 
 
+def v2_times(record: dict) -> str:
+    """For lesson 11: V2 beside lessons 05 and 06 and cuBLAS, without a mask and causal."""
+    rows = []
+    for D in WIDTHS:
+        for title, mask in (("forward", ""), ("causal", "causal")):
+            tables = record[title][f"D = {D}"]
+            for N in (N for N in (1024, 4096, 16384) if N in tables["lesson 11"]["N"]):
+                row = {name: row_of(table, N=N) for name, table in tables.items()}
+                v2 = row["lesson 11"]
+                cells = [time(row[name]["milliseconds"]) for name in ("lesson 05", "lesson 06", "lesson 11", "cuBLAS")]
+                cells.append(f"{three_digits(v2['tflops'])} ({100 * v2['peak_share']:.0f}%)")
+                cells += [decimal(moved(row[name])) for name in ("lesson 06", "lesson 11")]
+                rows.append([str(N), str(D), mask, *cells])
+    head = ("N", "D", "", "lesson 05", "lesson 06", "lesson 11", "cuBLAS", "11: TFLOP/s", "HBM: 06", "11")
+    peak = f"In brackets: of {three_digits(record['peak_tflops'])} TFLOP/s, which cuBLAS reaches in fp32 with two 4096 × 4096 matrices."
+    return "\n".join([markdown(head, rows), "", peak, conditions(record), tiles_used(record)])
+
+
+def v2_heads(record: dict) -> str:
+    """For lesson 11: V1 and V2 against the number of heads."""
+    v1, v2 = record["heads"]["V1"], record["heads"]["V2"]
+    rows = []
+    for N, heads in zip(v2["N"], v2["heads"], strict=True):
+        row = [row_of(table, N=N, heads=heads) for table in (v1, v2)]
+        ratio = row[0]["milliseconds"] / row[1]["milliseconds"]
+        cells = [cell for one in row for cell in (str(one["blocks"]), time(one["milliseconds"]))]
+        rows.append([str(N), str(heads), *cells, f"{ratio:.1f}"])
+    head = ("N", "heads", "blocks: V1", "time", "V2", "time", "times as fast")
+    where = f"D = 64, no mask; {record['multiprocessors']} multiprocessors. V1: Br = {v1['Br'][0]}, Bc = {v1['Bc'][0]}."
+    how = "Medians of CUDA-event times, fp32, random inputs. With few heads all operands stay in L2."
+    return "\n".join([markdown(head, rows), "", where, f"{how} {machine(record)}."])
+
+
 # The name behind the word `table` in a marker, what makes the table, and the data that it is made from.
 TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
     "times": (times, "h200_forward"),
@@ -331,4 +362,7 @@ TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
     "profile_06": (profile_v1, "h200_profile_06"),
     "backward": (backward, "h200_backward"),
     "backward_tiles": (backward_tiles, "h200_backward"),
+    "v2_times": (v2_times, "h200_v2"),
+    "v2_heads": (v2_heads, "h200_v2"),
+    "profile_11": (profile, "h200_v2"),
 }

@@ -38,12 +38,13 @@ namespace fa {
 
 struct ProfileRun {
   Shape shape{.B = 1, .H = 1, .Nq = 512, .Nk = 512, .D = 64};
-  Options options;
-  Tiles tiles{.Br = 32, .Bc = 32};
+  Options options = {};
+  Tiles tiles;
 };
 
 struct ProfiledLesson {
-  std::vector<std::string> kernels;                                // that one run launches, in this order
+  std::vector<std::string> kernels;  // that one run launches, in this order; without arguments of templates
+  Tiles tiles{.Br = 32, .Bc = 32};   // unless --br and --bc say otherwise
   std::function<void(const ProfileRun&)> validate = [](auto&) {};  // throws std::invalid_argument
   std::function<Traffic(const ProfileRun&)> formula;
   // One of these two. A forward pass:
@@ -57,8 +58,8 @@ struct ProfiledLesson {
 namespace detail {
 
 // Throws std::invalid_argument for a flag that is unknown, lacks its value, or has one that is no whole number.
-inline ProfileRun profile_run(std::span<char*> arguments) {
-  ProfileRun run;
+inline ProfileRun profile_run(std::span<char*> arguments, const Tiles& tiles) {
+  ProfileRun run{.tiles = tiles};
   const std::map<std::string_view, Index*> numbers{{"--heads", &run.shape.H},
                                                    {"--n", &run.shape.Nq},
                                                    {"--d", &run.shape.D},
@@ -103,7 +104,7 @@ inline void print_count(std::ostream& json, const DeviceMeter& meter, const std:
     print_bytes(kernels, launch.traffic);
     print_sectors(kernels, launch.read_sectors, launch.written_sectors);
     kernels << "}";
-    launched.push_back(launch.kernel);
+    launched.push_back(launch.kernel.substr(0, launch.kernel.find('<')));
     read_sectors += launch.read_sectors;
     written_sectors += launch.written_sectors;
   }
@@ -163,7 +164,7 @@ inline int profile(int argc, char** argv, const ProfiledLesson& lesson) {
   try {
     ProfileRun run;
     try {
-      run = detail::profile_run(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+      run = detail::profile_run(std::span(argv, static_cast<std::size_t>(argc)).subspan(1), lesson.tiles);
       lesson.validate(run);
     } catch (const std::invalid_argument& error) {
       say(error);

@@ -28,7 +28,7 @@ def recorded(name: str) -> dict:
 
 
 def quoted_roofs() -> Iterator[Result]:
-    """Lessons 04 and 09 quote the measured roofs, where they meet, and what they allow."""
+    """Lessons 04, 09 and 11 quote the measured roofs, where they meet, and what they allow."""
     roofs = recorded("roofs")
     peak, copy = (roofs[name]["median"] for name in ("product_flop_per_second", "copy_bytes_per_second"))
     both = (
@@ -52,6 +52,14 @@ def quoted_roofs() -> Iterator[Result]:
         f"its bytes take {by_bytes['standard']:.0f} µs, and its FLOP would take {by_flop['standard']:.0f}",
         f"V1's bytes take {by_bytes['v1']:.0f} µs and its FLOP {by_flop['v1']:.0f}",
         f"it is {by_flop['v1'] / 5:.0f} of these {by_flop['v1']:.0f} µs",
+    )
+
+    # Lesson 11: a tile of 32 keys brings 2 · 32 · 64 floats to 64 queries, 4 · 64 · 32 · 64 FLOP.
+    intensity = 4 * 64 * 32 * 64 / (2 * 32 * 64 * 4)
+    yield quotes(
+        "11_flash_v2",
+        f"{intensity:.0f} FLOP for a byte",
+        f"{copy / 1e12:.2f} TB/s, enough for {intensity * copy / 1e12:.0f} TFLOP/s",
     )
 
 

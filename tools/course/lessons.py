@@ -49,6 +49,7 @@ class Lesson:
     steps: tuple[str, ...]  # titles; step k is steps[k - 1]
     hints: tuple[Hint, ...]
     mistakes: tuple[Mistake, ...] = ()
+    tiles: tuple[int, int] = (32, 32)  # Br and Bc that ./course profile takes if nobody says otherwise
 
     @property
     def number(self) -> str:
@@ -126,9 +127,9 @@ def _read(path: Path, root: Path) -> Lesson:
             if hint.step not in range(1, len(steps) + 1):
                 raise InternalError(f"{where}: a hint is for step {hint.step}; the lesson has steps 1 to {len(steps)}.")
         needs = tuple(data.get("needs", ["cpu"]))
-        return Lesson(
-            root, path.parent.name, data["title"], data["summary"], data["file"], needs, steps, hints, mistakes
-        )
+        tiles = data.get("tiles", {"br": 32, "bc": 32})
+        what = (data["title"], data["summary"], data["file"])
+        return Lesson(root, path.parent.name, *what, needs, steps, hints, mistakes, (tiles["br"], tiles["bc"]))
     except tomllib.TOMLDecodeError as error:
         raise InternalError(f"{where} is not valid TOML: {error}") from None
     except KeyError as error:

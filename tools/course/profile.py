@@ -20,7 +20,7 @@ EXTENTS = {
     "heads": "batches times heads (default: 1)",
     "n": "queries, and as many keys (default: 512)",
     "d": "columns of a head (default: 64)",
-    "br": "rows of a Q tile (default: 32)",
+    "br": "rows of a Q tile (default: 32; 64 in lesson 11)",
     "bc": "rows of a K/V tile (default: 32)",
 }
 
@@ -81,7 +81,8 @@ def profile(
     for name, value in changes.items():
         if value < 1:
             raise UsageError(f"--{name} {value}: must be at least 1.")
-    shape = replace(LARGE if large else Shape(), **changes)
+    br, bc = lesson.tiles
+    shape = replace(LARGE if large else Shape(), **{"br": br, "bc": bc, **changes})
     missing = missing_for_hardware()
     if missing and not shape.emulated():
         raise InternalError(

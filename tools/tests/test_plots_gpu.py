@@ -11,6 +11,7 @@ import readme_table  # noqa: E402
 import record_backward  # noqa: E402
 import record_gpu  # noqa: E402
 import record_profile  # noqa: E402
+import record_v2  # noqa: E402
 import tables  # noqa: E402
 from data import PlotError  # noqa: E402
 
@@ -144,13 +145,48 @@ class RecordBackward(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex(PlotError, text):
                 record_backward.hardware(kernels, self.profile, RecordProfile.bytes)
-        with self.assertRaisesRegex(PlotError, "bench_10 9"):
+        with self.assertRaisesRegex(PlotError, "must be 9"):
             record_backward.hardware(self.kernels, self.profile, {**RecordProfile.bytes, "written_bytes": 9})
 
     def test_a_program_that_tells_nothing_is_an_error(self):
         self.assertEqual(record_backward.told('noise\n{"kernels": []}\n'), {"kernels": []})
         with self.assertRaisesRegex(PlotError, "did not tell"):
             record_backward.told("profile_10: out of memory")
+
+
+class RecordV2(unittest.TestCase):
+    """V2 takes 1 ms, the others more."""
+
+    def record(self, v1: float = 4.0, standard: float = 2.0, few: float = 4.0, v1_heads: float = 2.0) -> dict:
+        def table(*milliseconds: float | None) -> dict:
+            return {"N": [512, 1024], "milliseconds": list(milliseconds)}
+
+        lengths = {"lesson 05": table(0.5, standard), "lesson 06": table(v1, None), "lesson 11": table(1.0, 1.0)}
+        shapes = {"N": [1024, 4096], "heads": [1, 16]}
+        heads = {
+            "V1": {**shapes, "milliseconds": [v1_heads, few]},
+            "V2": {**shapes, "milliseconds": [1.0, 1.0]},
+        }
+        return {"forward": {"D = 64": lengths}, "causal": {"D = 64": lengths}, "heads": heads}
+
+    def test_below_1024_lesson_05_may_be_faster_and_what_did_not_fit_is_passed_over(self):
+        record_v2.check(self.record())
+
+    def test_a_v2_that_is_not_as_fast_as_the_text_says_is_refused(self):
+        for changed, text in (
+            ({"v1": 1.0}, "forward, D = 64, lesson 06 and 11, N = 512: V2 takes 1.0 ms"),
+            ({"standard": 0.9}, "lesson 05 and 11, N = 1024: V2 takes 1.0 ms"),
+            ({"v1_heads": 0.9}, "heads, V1 and V2, N = 1024, heads = 1: V2 takes"),
+            ({"few": 2.9}, "with 16 heads of N = 4096 V2 is 2.90 times as fast as V1"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(PlotError, text):
+                record_v2.check(self.record(**changed))
+
+    def test_a_row_that_is_missing_is_refused(self):
+        record = self.record()
+        record["heads"]["V1"] = {"N": [1024], "heads": [1], "milliseconds": [2.0]}
+        with self.assertRaisesRegex(PlotError, "timed at"):
+            record_v2.check(record)
 
 
 class Texts(unittest.TestCase):

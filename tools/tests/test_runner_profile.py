@@ -155,6 +155,12 @@ class Profiled(CourseFolder):
         self.assertIn("['--standard', '--heads']", (self.root / ".course/logs/profile.log").read_text())
         self.assertIn("Bc = 32, fp32, --standard\n", self.output())
 
+    def test_a_lesson_may_have_tiles_of_its_own(self):
+        own = TOML.replace(".cpp", ".cu").replace("needs", "tiles = {br = 64, bc = 16}\nneeds")
+        self.write(f"lessons/{NAME}/lesson.toml", own)
+        self.run_profile("--bc", "8", ends="print(sys.argv[1:], file=sys.stderr)")
+        self.assertIn("--d 64 --br 64 --bc 8", (self.root / ".course/logs/profile.log").read_text())
+
     def test_a_shape_that_the_program_refuses(self):
         with self.assertRaises(UsageError) as caught:
             self.run_profile(ends="print('too much shared memory'); sys.exit(2)")
