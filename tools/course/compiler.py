@@ -11,6 +11,7 @@ from . import nvcc
 _COLOR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x07|\x1b\\)")
 _ERROR = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$")
 _OTHER = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?P<kind>warning|note): (?P<message>.*)$")
+_CRASHES = "[-Wreturn-type]"  # a function that returns nothing does not end well
 _NOISE = re.compile(r"\[-W(?:\S*conversion|shadow\S*|pedantic|unused\S*|comment)\]$")
 # Notes that say what to write. "suggested alternatives:" is followed by a note for each, with the name alone.
 _HELPFUL = re.compile(r"defined in header|did you forget|did you mean|suggested alternative|^  ‘[^’]+’$")
@@ -72,11 +73,13 @@ def diagnose(output: str, root: Path, exercise: str) -> CompileError | LinkError
 
 
 def warning(output: str, root: Path, exercise: str) -> str:
-    """The first warning on the student's file, in a line, or nothing. Those that are often noise come last."""
+    """The first warning on the student's file, in a line, or nothing. Those that are often noise come last, a missing
+    return first."""
     found = []
     for line in nvcc.as_gcc(output, root).splitlines():
         if (one := _OTHER.match(line)) and one["kind"] == "warning" and str(_relative(one["file"], root)) == exercise:
-            found.append((bool(_NOISE.search(one["message"])), f"{exercise}:{one['line']}: {one['message']}"))
+            rank = bool(_NOISE.search(one["message"])) - one["message"].endswith(_CRASHES)
+            found.append((rank, f"{exercise}:{one['line']}: {one['message']}"))
     return re.sub(r" \[-W\S+\]$", "", min(found, key=lambda one: one[0])[1]) if found else ""
 
 

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 STYLES = {
+    "right so far": "green",
     "right": "bold green",
     "wrong": "bold red",
     "does not compile": "bold red",

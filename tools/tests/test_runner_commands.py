@@ -77,15 +77,15 @@ class Streams(unittest.TestCase):
 
 
 class Children(CourseFolder):
-    def limited(self, program, seconds=20):
-        return process.limited([sys.executable, "-c", program], self.root, seconds)
+    def limited(self, program, *seconds):
+        return process.limited([sys.executable, "-c", program], self.root, *(seconds or (20,)))
 
     def test_code_and_streams(self):
         done = self.limited(
             "import sys; print('a'); print('b', file=sys.stderr); open(sys.argv[2].removeprefix('xml::out='), 'w').write('c'); sys.exit(3)"
         )
         self.assertEqual(
-            (done.code, done.stdout, done.stderr, done.report, done.timed_out), (3, "a\n", "b\n", "c", False)
+            (done.code, done.stdout[0].lines, done.stderr, done.report, done.timed_out), (3, ["a"], "b\n", "c", 0)
         )
 
     def test_a_time_limit_ends_the_children_too(self):
@@ -95,20 +95,28 @@ class Children(CourseFolder):
         )
         self.assertTrue(done.timed_out)
         self.assertLess(time.monotonic() - start, 10)
-        self.assertTrue(_gone(int(done.stdout)))
+        self.assertTrue(_gone(int(done.stdout[0].lines[0])))
 
     def test_no_child_outlives_its_parent(self):
         done = self.limited("import subprocess; print(subprocess.Popen(['sleep', '60']).pid)")
         self.assertEqual(done.code, 0)
-        self.assertTrue(_gone(int(done.stdout)))
+        self.assertTrue(_gone(int(done.stdout[0].lines[0])))
 
-    def test_a_flood_of_output_is_ended(self):
-        self.assertLess(
-            self.limited(
-                "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nwhile True: print('x' * 100000)"
-            ).code,
-            0,
+    def test_one_test_has_a_limit_of_its_own(self):
+        done = self.limited("import time; time.sleep(60)", 50, 1)
+        self.assertEqual((done.code, done.timed_out), (-9, 1))
+        program = (
+            "import sys, time\nwith open(sys.argv[2].removeprefix('xml::out='), 'w') as report:\n"
+            " for _ in range(4): time.sleep(0.8); print('begins', file=report, flush=True)"
         )
+        self.assertEqual(self.limited(program, 50, 2).code, 0)
+
+    def test_a_flood_on_stderr_is_ended_and_one_on_stdout_is_forgotten(self):
+        program = "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+        done = self.limited(program + "while True: print('x' * 100000, file=sys.stderr)")
+        self.assertEqual(done.code, -signal.SIGXFSZ)
+        done = self.limited(program + "for _ in range(10**5): print('x' * 99)")
+        self.assertEqual((done.code, len(done.stdout[0].lines), done.stdout[0].more), (0, 20, 10**5 - 20))
 
     def test_ctrl_c_ends_the_build_tool(self):
         seen = []
