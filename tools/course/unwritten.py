@@ -29,11 +29,14 @@ def regions(lesson: Lesson, step: int | None = None) -> list[Region]:
 def later_steps(lesson: Lesson, step: int) -> list[int]:
     """Those after `step` without which a test of it does not tell all: the kernel ends where they would begin.
 
-    So it is where a lesson's tests run a kernel as_far_as() a step. Elsewhere no step changes what was right.
+    Elsewhere no step changes what was right of another.
     """
-    if not any(b"as_far_as(" in header.read_bytes() for header in lesson.folder.glob("*.h")):
-        return []
-    return sorted({one.step for one in regions(lesson) if one.step > step})
+    return sorted({one.step for one in regions(lesson) if one.step > step}) if tested_as_far_as(lesson) else []
+
+
+def tested_as_far_as(lesson: Lesson) -> bool:
+    """Whether its tests accept a kernel that ends at a later step: they run it as_far_as() their own."""
+    return any(b"as_far_as(" in header.read_bytes() for header in lesson.folder.glob("*.h"))
 
 
 def said(steps: list[int]) -> str:

@@ -180,6 +180,14 @@ class Benchmark(CourseFolder):
         self.assertEqual(self.measure("print('Failed to match any benchmarks')"), (0, 1))
         self.assertIn("Failed to match any benchmarks\n", self.output())
 
+    def test_a_step_that_is_not_written_is_said_in_a_line(self):
+        program = "print('standard/N:64   ' + 'x' * 200); print('not started: Step 5: kernels'); raise SystemExit(1)"
+        script = self.root / "bench"
+        script.write_text(f"#!{sys.executable}\n{program}\n")
+        script.chmod(0o755)
+        self.assertEqual(bench._table(script, ["-"], self.root), 1)
+        self.assertEqual(self.output(), "measuring ...\nnot started: Step 5: kernels\n")
+
     def test_ctrl_c_ends_it(self):
         # As the terminal does it: the whole foreground group gets the signal.
         program = (

@@ -198,6 +198,13 @@ class Warnings(unittest.TestCase):
         self.assertEqual(self.warning(noise, other), f"{EXERCISE}:9: ‘dot’ may be used uninitialized")
         self.assertEqual(self.warning(noise), f"{EXERCISE}:2: conversion from ‘long’ to ‘float’ may change value")
 
+    def test_a_missing_return_comes_first(self):
+        other = f"{FILE}:2:1: warning: ‘dot’ may be used uninitialized [-Wmaybe-uninitialized]"
+        missing = f"{FILE}:9:1: warning: no return statement in function returning non-void [-Wreturn-type]"
+        self.assertEqual(
+            self.warning(other, missing), f"{EXERCISE}:9: no return statement in function returning non-void"
+        )
+
     def test_of_nvcc(self):
         found = self.warning(f'{FILE}(7): warning #549-D: variable "dot" is used before its value is set')
         self.assertEqual(found, f'{EXERCISE}:7: variable "dot" is used before its value is set')

@@ -1,11 +1,13 @@
 """What a check shows: the verdict line, known mistakes, what to do next; how a terminal wraps it."""
 
 import unittest
+from dataclasses import replace
 from unittest import mock
 
 from course import catch_xml, check, printed, progress, report, screen, verdict
 from course.build import Build
 from course.catch_xml import Failure, Property
+from course.fault import Fault
 from course_folder import TOML, CourseFolder
 from rich.console import Console
 
@@ -67,6 +69,17 @@ class VerdictLine(Checked):
     def test_right(self):
         self.assertEqual(self.line(RIGHT, RIGHT), "verdict: right  2 of 2 properties right (0.8 s)")
 
+    def test_right_so_far(self):
+        self.write(f"lessons/{self.lesson.name}/test_support.h", "as_far_as(1, run);\n")
+        self.exercise.write_text('fa::todo("Step 2: softmax");\n')
+        line = "verdict: right so far  step 1: 1 of 1 property right; step 2 is not written (0.8 s)"
+        self.assertEqual(self.line(RIGHT, only=1), line)
+        self.assertIn("step 1  Scores   right so far\n", self.shown(RIGHT, NOT_STARTED))
+
+    def test_the_regions_that_are_left_of_a_step(self):
+        self.exercise.write_text('fa::todo("Step 2b: the sum");\n')
+        self.assertIn("    Not written yet: 2b (the sum)\n", self.shown(RIGHT, NOT_STARTED))
+
     def test_one_step(self):
         self.assertEqual(self.line(RIGHT, only=2), "verdict: right  step 2: 1 of 1 property right (0.8 s)")
 
@@ -87,6 +100,13 @@ class KnownMistakes(Checked):
         output = self.shown(RIGHT, WRONG)
         self.assertIn("      · The maximum starts at 0\n      · No rescaling\n", output)
         self.assertNotIn("Too large.", output)
+
+    def test_what_only_comes_near_is_called_so(self):
+        one = check.lessons.Mistake("A barrier is missing", "rows sum to 1", "They race.", Fault("race", "q_tile"))
+        self.lesson = replace(self.lesson, mistakes=(one,))
+        output = self.shown(RIGHT, WRONG, message=FAULT, thrown=True)
+        self.assertIn("None of the known mistakes fails exactly so. This comes near:\n      · A barrier", output)
+        self.assertNotIn("They race.", output)
 
     def test_an_exception_has_another_cause(self):
         self.assertNotIn("mistakes", self.shown(RIGHT, WRONG, message="an exception was thrown: k[9]", thrown=True))

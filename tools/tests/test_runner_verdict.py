@@ -106,6 +106,11 @@ class Verdicts(unittest.TestCase):
             judge(HEAD + case("rejects", 1, check_throws, False) + TODO_2 + tail(0, 2), 42).word, "not started"
         )
 
+    def test_numbers_are_decimal(self):
+        expression = '<Expression success="false" type="CHECK"><Original>a == b</Original><Expanded>16384 (0x4000) == 8192 (0x2000)</Expanded></Expression>'
+        found = judge(HEAD + case("less", 1, expression, False) + TODO_2 + tail(0, 2), 42)
+        self.assertEqual(found.failure.message, "CHECK( a == b ): got 16384 == 8192")
+
     def test_an_expression_shows_what_it_got(self):
         expression = '<Expression success="false" type="CHECK" filename="t" line="3"><Original>\n a &lt; b\n</Original><Expanded>\n 2 &lt; 1\n</Expanded></Expression>'
         found = judge(HEAD + case("less", 1, expression, False) + TODO_2 + tail(0, 2), 42)
