@@ -8,8 +8,8 @@ from .lessons import Lesson
 
 # What a message of the compiler means in this course.
 _ADVICE = {
-    r"deleted.*(?:SharedElement|hbm|conversion function)\b.*operator": "Write float, not auto: `float x = tile[row][d]`. With auto, x is the "
-    "place in the memory that the emulator watches, and not the number in it.",
+    r"deleted.*(?:SharedElement|hbm|conversion function)\b.*operator": "Write float, not auto: with auto, x in "
+    "`auto x = tile[row][d]` is the place, not the number.",
 }
 
 
@@ -29,13 +29,13 @@ def _compile_error(lesson: Lesson, error: CompileError) -> None:
         screen.say("leads to an error in", indent=4)
     screen.say((first.place(), "bold"), indent=4)
     screen.say(first.message, indent=4)
-    for pattern, advice in _ADVICE.items():
-        if re.search(pattern, first.message):
-            screen.say(advice, indent=4)
     for line in first.excerpt or _source_line(lesson, first):
         screen.code("    " + line)
     for note in first.notes:
         screen.say(f"note: {note}", indent=4)
+    for pattern, advice in _ADVICE.items():
+        if re.search(pattern, first.message):
+            screen.say(advice, indent=4)
 
 
 def _source_line(lesson: Lesson, error) -> list[str]:

@@ -2,8 +2,9 @@
 
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from course import compiler
+from course import compile_report, compiler
 
 ROOT = Path("/home/student/course")
 EXERCISE = "exercises/01_naive_attention/attention_forward.cpp"
@@ -152,6 +153,14 @@ class FirstError(unittest.TestCase):
         self.assertEqual(error.first.place(), f"{EXERCISE}:9:38")
         self.assertEqual(error.first.excerpt[1].index("^"), 37)
         self.assertEqual(error.more, 0)
+
+    def test_auto_is_explained(self):
+        message = "use of deleted function ‘fa::emulated::SharedElement<T>::operator T() const & [with T = float]’"
+        with mock.patch("course.screen.say") as say:
+            compile_report._compile_error(
+                mock.Mock(exercise=EXERCISE), diagnose(f"{FILE}:9:3: error: {message}\n    9 | x\n      | ^")
+            )
+        self.assertIn("Write float, not auto", say.call_args.args[0])
 
     def test_notes_that_help_belong_to_the_error(self):
         self.assertEqual(
