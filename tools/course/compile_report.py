@@ -33,9 +33,12 @@ def _compile_error(lesson: Lesson, error: CompileError) -> None:
         screen.code("    " + line)
     for note in first.notes:
         screen.say(f"note: {note}", indent=4)
-    for pattern, advice in _ADVICE.items():
-        if re.search(pattern, first.message):
-            screen.say(advice, indent=4)
+    for line in advice(first.message):
+        screen.say(line, indent=4)
+
+
+def advice(message: str) -> list[str]:
+    return [words for pattern, words in _ADVICE.items() if re.search(pattern, message)]
 
 
 def _source_line(lesson: Lesson, error) -> list[str]:
