@@ -46,6 +46,11 @@ class Property:
     printed: Printed = field(default_factory=Printed)  # on stdout
 
     @property
+    def lines(self) -> list[str]:
+        """Of what it printed, those of the student's that are kept: in the CUDA build "not started" stands there, too."""
+        return [line for line in self.printed.lines if not line.startswith(NOT_STARTED)]
+
+    @property
     def state(self) -> str:
         if not self.ended or any(not failure.not_started for failure in self.failures):
             return "wrong"

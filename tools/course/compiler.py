@@ -18,7 +18,7 @@ _HELPFUL = re.compile(r"defined in header|did you forget|did you mean|suggested 
 _PLACE = re.compile(
     r"^\s*(?:In file included from |from )?(?P<file>[^\s:][^:]*):(?P<line>\d+)(?::(?P<column>\d+))?(?=[:,]| )"
 )
-_EXCERPT = re.compile(r"^\s*\d* \|")
+EXCERPT = re.compile(r"^\s*\d* \|")
 _UNDEFINED = re.compile(r"undefined reference to [`'\"](?P<gnu>.+)'|undefined symbol: (?P<lld>.+)")
 _TWICE = re.compile(r"multiple definition of [`'\"](?P<gnu>.+?)'|duplicate symbol: (?P<lld>.+)")
 
@@ -113,7 +113,7 @@ def _errors(lines: list[str], root: Path) -> list[Diagnostic]:
                 about.notes.append(other["message"].rstrip())
         elif line.startswith(("[", "FAILED:")):
             context, about = [], None
-        elif not _EXCERPT.match(line) and (place := _PLACE.match(line)):
+        elif not EXCERPT.match(line) and (place := _PLACE.match(line)):
             context = [*context, (_relative(place["file"], root), int(place["line"]))]
     return found
 
@@ -122,7 +122,7 @@ def _excerpt(following: list[str]) -> list[str]:
     """gcc and new clang write `12 | code` and `   | ^`; clang before 16 writes the code and the caret alone."""
     drawn = []
     for line in following[:4]:
-        if _EXCERPT.match(line):
+        if EXCERPT.match(line):
             drawn.append(line)
             if "^" in line.split("|", 1)[1]:
                 return drawn

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from . import catch_xml, compile_report, fault, gpu, printed, screen, unwritten
+from . import compile_report, compiler, fault, gpu, printed, screen, unwritten
 from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
@@ -27,9 +27,15 @@ def heading(lesson: Lesson) -> None:
 
 
 def verbatim(output: str) -> None:
+    """What the compiler says, without the command that ran it, which ninja prints after "FAILED: ..."."""
     screen.code("")
-    for line in output.splitlines():
-        screen.code(line)
+    lines = output.splitlines()
+    for before, line in zip(["", *lines], lines, strict=False):
+        text = line.lstrip()
+        if compiler.EXCERPT.match(line):
+            screen.code(line)
+        elif not before.startswith("FAILED:"):
+            screen.say(text, indent=len(line) - len(text))
 
 
 def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, seconds: float, warning: str = "") -> None:
@@ -177,11 +183,10 @@ def _where(infos: Iterable[str]) -> None:
 
 def _printed(lesson: Lesson, test: Property) -> None:
     """The student's own debugging output: its beginning, where a kernel that prints from every thread is not yet lost."""
-    lines = [line for line in test.printed.lines if not line.startswith(catch_xml.NOT_STARTED)]
-    if not lines:
+    if not test.lines:
         return
     screen.say(f"it printed, in {test.name}:" if test.state == RIGHT else "it printed:", indent=4)
-    for line in lines:
+    for line in test.lines:
         screen.code("      " + line)
     if more := test.printed.more:
         screen.code(f"      (and {_count(more, 'line', 'lines')} more)")

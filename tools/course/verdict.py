@@ -75,7 +75,7 @@ def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: 
     else:
         word = RIGHT if RIGHT in states else SKIPPED
     counts = (states.count(state) for state in (RIGHT, WRONG, NOT_STARTED, SKIPPED))
-    talker = next((one for one in properties if one.printed.lines), None)
+    talker = next((one for one in properties if one.lines), None)
     said = "" if stop and stop.said else complaints(run.stderr)
     return Verdict(word, steps, *counts, broken, failure, stop, talker, said)
 

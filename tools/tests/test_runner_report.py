@@ -123,6 +123,11 @@ class Printed(Checked):
         output = self.shown(RIGHT, WRONG, lines=("line 0", "line 1"), more=9980)
         self.assertIn("    it printed:\n      line 0\n      line 1\n      (and 9,980 lines more)\n\n", output)
 
+    def test_the_compilers_words_without_the_command_that_ran_it(self):
+        self.said.clear()
+        report.verbatim("FAILED: a.o\n/usr/bin/c++ -Ixyz\na.cu:3:4: error: no\n    3 |  x;\n")
+        self.assertEqual(self.output(), "\nFAILED: a.o\na.cu:3:4: error: no\n    3 |  x;\n")
+
     def test_where_none_fails_of_the_first_that_printed(self):
         self.assertIn("    it printed, in property 0:\n      a\n\n", self.shown(RIGHT, NOT_STARTED, lines=("a",)))
         self.assertNotIn("printed", self.shown(RIGHT, RIGHT))
