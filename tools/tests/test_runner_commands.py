@@ -230,17 +230,18 @@ class BuildFolder(CourseFolder):
 
     def test_two_runners_take_turns(self):
         program = (
-            "import sys, time; from pathlib import Path; from course import screen, locks; screen.setup(True)\n"
-            "with locks.build_folder(Path(sys.argv[1]), 'cpu'): print('in', flush=True); time.sleep(float(sys.argv[2])); print('out', flush=True)"
+            "import sys; from pathlib import Path; from course import screen, locks; screen.setup(True)\n"
+            "with locks.build_folder(Path(sys.argv[1]), 'cpu'): print('in', flush=True); sys.stdin.readline(); print('out')"
         )
         command = [sys.executable, "-c", program, str(self.root)]
+        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        with subprocess.Popen([*command, "1"], stdout=subprocess.PIPE, text=True, env=environment) as first:
+        with subprocess.Popen(command, text=True, env=environment, **pipes) as first:
             self.assertEqual(first.stdout.readline(), "in\n")
-            second = subprocess.run([*command, "0"], capture_output=True, text=True, env=environment, timeout=20)
-            self.assertEqual(first.stdout.readline(), "out\n")
-        self.assertIn("waiting", second.stderr)
-        self.assertEqual(second.stdout, "in\nout\n")
+            with subprocess.Popen(command, text=True, env=environment, **pipes) as second:
+                self.assertIn("waiting", second.stderr.readline())
+                self.assertEqual(first.communicate("\n", timeout=20)[0], "out\n")
+                self.assertEqual(second.communicate("\n", timeout=20)[0], "in\nout\n")
 
 
 class Suite(CourseFolder):
