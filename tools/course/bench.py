@@ -8,11 +8,14 @@ from pathlib import Path
 
 from . import bench_table, compiler, gpu, process, report, screen
 from .build import Build
+from .catch_xml import NOT_STARTED
 from .errors import NOT_RIGHT, RIGHT, InternalError
 from .lessons import Lesson
 
-# What Google Benchmark says of the machine.
-_AROUND = re.compile(r"\d{4}-\d\d-|Run(ning| on) |CPU Caches:|  L\d |Load Average|\*\*\*WARNING|-+$|Benchmark  |$")
+# What Google Benchmark says of the machine, and rows of its table.
+_AROUND = re.compile(
+    r"\S+ +[\d.e+]+ [num]?s |\d{4}-\d\d-|Run(ning| on) |CPU Caches:|  L\d |Load Average|\*\*\*WARNING|-+$|Benchmark  |$"
+)
 # Flags of Google Benchmark that ask for another output than the table.
 _OTHER_OUTPUT = ("--benchmark_format", "--benchmark_out", "--benchmark_list_tests", "--help")
 
@@ -27,7 +30,7 @@ def bench(lesson: Lesson, exercise: bool, arguments: list[str], on_gpu: bool = F
     if lesson.in_cuda() and not on_gpu:
         screen.note("times are the emulator's; they say nothing about a GPU.")
     if exercise and code != 0:
-        screen.note(f"it ended with exit code {code}. Is your file right? ./course check {lesson.number}")
+        screen.note(f"exit code {code}. Is your file right? ./course check {lesson.number}")
     return code
 
 
@@ -71,7 +74,12 @@ def _table(program: Path, arguments: list[str], root: Path) -> int:
         runs = []
     if runs:
         bench_table.show(runs)
-        screen.note(f"as JSON: {results.relative_to(root)}; as Google Benchmark prints it: --raw")
+        screen.note(f"as JSON: {results.relative_to(root)}")
+        screen.note("as Google Benchmark prints it: --raw")
+    unwritten = re.search(rf"{NOT_STARTED} .*", output)
+    if unwritten and not runs:
+        screen.say(unwritten[0])
+        return _as_shell(code) or NOT_RIGHT
     if code != 0 or not runs:
         for line in [line for line in output.splitlines() if not _AROUND.match(line)][-5:]:
             screen.code(line)
@@ -82,9 +90,7 @@ def _table(program: Path, arguments: list[str], root: Path) -> int:
 
 def _raw(program: Path, arguments: list[str], root: Path) -> int:
     # Its warning is not filtered out: through a pipe, what it says at the start could come after the first results.
-    screen.note(
-        "if Google Benchmark warns of a DEBUG library: that is about this system's package, not about your code."
-    )
+    screen.note("a warning of a DEBUG library is about this system's package only.")
     if not arguments:
         screen.note("to run a part of it, add: -- --benchmark_filter=REGEX")
     return run([str(program), *arguments], root)

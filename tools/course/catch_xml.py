@@ -4,9 +4,12 @@ import re
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
+from .printed import Printed
+
 NOT_STARTED = "not started:"
 NO_EXPRESSION = "{Unknown expression after the reported line}"  # an exception, thrown between two assertions
-END_OF_TEST = re.compile(r":test-result: [A-Z]+ .*\n")  # the automake reporter's line on stdout
+_HEXADECIMAL = re.compile(r"(?<=\d) \(0x[0-9a-f]+\)")  # 16384 (0x4000)
+_BY_EMULATOR = re.compile(r"^\s+in \S+, block \(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Failure:
     @property
     def by_emulator(self) -> bool:
         """A kernel did what it must not, and was stopped: a KernelFault tells in which block."""
-        return self.thrown and re.search(r"^\s+in \S+, block \(", self.message, re.MULTILINE) is not None
+        return self.thrown and _BY_EMULATOR.search(self.message) is not None
 
 
 @dataclass
@@ -40,7 +43,12 @@ class Property:
     sections: list[str] = field(default_factory=list)  # those open when the report was cut off
     skipped: bool = False
     ended: bool = False  # false: the program stopped inside it
-    printed: str = ""  # what it wrote to stdout
+    printed: Printed = field(default_factory=Printed)  # on stdout
+
+    @property
+    def lines(self) -> list[str]:
+        """Of what it printed, those of the student's that are kept: in the CUDA build "not started" stands there, too."""
+        return [line for line in self.printed.lines if not line.startswith(NOT_STARTED)]
 
     @property
     def state(self) -> str:
@@ -69,9 +77,9 @@ def parse(xml: str) -> Report:
     return report
 
 
-def share_out(report: Report, stdout: str) -> None:
+def share_out(report: Report, stdout: list[Printed]) -> None:
     """Gives each test what was printed while it ran. Catch2 itself keeps what goes through std::cout only."""
-    for one, printed in zip(report.properties, END_OF_TEST.split(stdout), strict=False):
+    for one, printed in zip(report.properties, stdout, strict=False):
         one.printed = printed
 
 
@@ -122,7 +130,7 @@ def _failure(element: Element, infos: list[str]) -> Failure:
     exception = element if element.tag == "Exception" else element.find("Exception")
     if element.tag == "Expression":
         message = _expression(element, None if exception is None else _text(exception))
-    elif element.tag == "Exception" and not message.startswith(NOT_STARTED):
+    elif element.tag == "Exception" and not message.startswith(NOT_STARTED) and not _BY_EMULATOR.search(message):
         message = _introduced("an exception was thrown:", message)
     return Failure(
         message,
@@ -136,10 +144,12 @@ def _failure(element: Element, infos: list[str]) -> Failure:
 
 def _expression(element: Element, thrown: str | None) -> str:
     original = element.findtext("Original", "").strip()
-    expanded = element.findtext("Expanded", "").strip()
+    expanded = _HEXADECIMAL.sub("", element.findtext("Expanded", "").strip())
     kind = element.get("type", "CHECK")
     if thrown is not None:
         if thrown.startswith(NOT_STARTED):
+            return thrown
+        if _BY_EMULATOR.search(thrown) and original == NO_EXPRESSION:
             return thrown
         where = "an exception" if original == NO_EXPRESSION else f"{kind}( {original} ): this exception"
         return _introduced(f"{where} was thrown:", thrown)

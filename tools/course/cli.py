@@ -31,8 +31,9 @@ from .state import State
 LESSON = "a lesson: 1, 01 or 01_naive_attention"
 COMMANDS = ("check", "watch", "hint", "solution", "reset", "demo", "test", "bench", "profile", "plot", "doctor")
 EPILOG = """\
-Every command takes --help. Exit codes: 0 right or done, 1 not right, 2 the command line is wrong,
-3 the course or the machine failed, 130 Ctrl-C.
+Every command takes --help. Exit codes: 0 right or done, 1 not right,
+2 the command line is wrong, 3 the course or the machine failed,
+130 Ctrl-C, which is how to end watch, so there it is 0.
 """
 
 
@@ -93,7 +94,8 @@ def _check_command(argv: list[str]) -> None:
         close = difflib.get_close_matches(argv[0], COMMANDS, 1)
         raise UsageError(
             f"There is no command '{argv[0]}'." + (f" Did you mean {close[0]}?" if close else ""),
-            f"The commands are: {', '.join(COMMANDS)}",
+            f"The commands are: {', '.join(COMMANDS[:6])},",
+            f"{', '.join(COMMANDS[6:])}",
         )
 
 
@@ -144,7 +146,8 @@ def _parser() -> Parser:
         "check",
         "build and test an exercise, say what is wrong",
         "./course check 01 --step 2",
-        "The verdict is one of: not started, does not compile, wrong, right. The exit code is 0 for right, else 1.",
+        "The verdict is one of: not started, does not compile, wrong, right so far (later steps of a kernel are not "
+        "written), right. The exit code is 0 for both of the last two, else 1.",
     )
     lesson(one, unfinished)
     one.add_argument("--step", type=int, metavar="K", help="only the tests of step K")
@@ -236,7 +239,6 @@ def _limit(command: Parser) -> None:
     command.add_argument(
         "--limit",
         type=float,
-        default=check.LIMIT,
         metavar="SECONDS",
-        help="end the tests after this time (default: %(default)g)",
+        help=f"end the tests after this time (default: {check.LIMIT:g}, and {check.LIMIT_OF_TEST:g} for one test)",
     )

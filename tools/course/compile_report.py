@@ -6,6 +6,12 @@ from . import screen
 from .compiler import CompileError, LinkError
 from .lessons import Lesson
 
+# What a message of the compiler means in this course.
+_ADVICE = {
+    r"deleted.*(?:SharedElement|hbm|conversion function)\b.*operator": "Write float, not auto: with auto, x in "
+    "`auto x = tile[row][d]` is the place, not the number.",
+}
+
 
 def show(lesson: Lesson, error: CompileError | LinkError) -> None:
     if isinstance(error, CompileError):
@@ -27,6 +33,12 @@ def _compile_error(lesson: Lesson, error: CompileError) -> None:
         screen.code("    " + line)
     for note in first.notes:
         screen.say(f"note: {note}", indent=4)
+    for line in advice(first.message):
+        screen.say(line, indent=4)
+
+
+def advice(message: str) -> list[str]:
+    return [words for pattern, words in _ADVICE.items() if re.search(pattern, message)]
 
 
 def _source_line(lesson: Lesson, error) -> list[str]:

@@ -11,13 +11,14 @@ from . import nvcc
 _COLOR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x07|\x1b\\)")
 _ERROR = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$")
 _OTHER = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?P<kind>warning|note): (?P<message>.*)$")
+_CRASHES = "[-Wreturn-type]"  # a function that returns nothing does not end well
 _NOISE = re.compile(r"\[-W(?:\S*conversion|shadow\S*|pedantic|unused\S*|comment)\]$")
 # Notes that say what to write. "suggested alternatives:" is followed by a note for each, with the name alone.
 _HELPFUL = re.compile(r"defined in header|did you forget|did you mean|suggested alternative|^  ‘[^’]+’$")
 _PLACE = re.compile(
     r"^\s*(?:In file included from |from )?(?P<file>[^\s:][^:]*):(?P<line>\d+)(?::(?P<column>\d+))?(?=[:,]| )"
 )
-_EXCERPT = re.compile(r"^\s*\d* \|")
+EXCERPT = re.compile(r"^\s*\d* \|")
 _UNDEFINED = re.compile(r"undefined reference to [`'\"](?P<gnu>.+)'|undefined symbol: (?P<lld>.+)")
 _TWICE = re.compile(r"multiple definition of [`'\"](?P<gnu>.+?)'|duplicate symbol: (?P<lld>.+)")
 
@@ -72,11 +73,13 @@ def diagnose(output: str, root: Path, exercise: str) -> CompileError | LinkError
 
 
 def warning(output: str, root: Path, exercise: str) -> str:
-    """The first warning on the student's file, in a line, or nothing. Those that are often noise come last."""
+    """The first warning on the student's file, in a line, or nothing. Those that are often noise come last, a missing
+    return first."""
     found = []
     for line in nvcc.as_gcc(output, root).splitlines():
         if (one := _OTHER.match(line)) and one["kind"] == "warning" and str(_relative(one["file"], root)) == exercise:
-            found.append((bool(_NOISE.search(one["message"])), f"{exercise}:{one['line']}: {one['message']}"))
+            rank = bool(_NOISE.search(one["message"])) - one["message"].endswith(_CRASHES)
+            found.append((rank, f"{exercise}:{one['line']}: {one['message']}"))
     return re.sub(r" \[-W\S+\]$", "", min(found, key=lambda one: one[0])[1]) if found else ""
 
 
@@ -110,7 +113,7 @@ def _errors(lines: list[str], root: Path) -> list[Diagnostic]:
                 about.notes.append(other["message"].rstrip())
         elif line.startswith(("[", "FAILED:")):
             context, about = [], None
-        elif not _EXCERPT.match(line) and (place := _PLACE.match(line)):
+        elif not EXCERPT.match(line) and (place := _PLACE.match(line)):
             context = [*context, (_relative(place["file"], root), int(place["line"]))]
     return found
 
@@ -119,7 +122,7 @@ def _excerpt(following: list[str]) -> list[str]:
     """gcc and new clang write `12 | code` and `   | ^`; clang before 16 writes the code and the caret alone."""
     drawn = []
     for line in following[:4]:
-        if _EXCERPT.match(line):
+        if EXCERPT.match(line):
             drawn.append(line)
             if "^" in line.split("|", 1)[1]:
                 return drawn

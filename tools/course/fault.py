@@ -58,13 +58,15 @@ def read(text: str) -> Fault | None:
     return Fault(*text.split(maxsplit=1)) if text else None
 
 
-def closest(mistakes: list, fault: Fault) -> list:
-    """Those that fail with the same kind and array, else with the same kind, else in a way that has the same causes.
+def closest(mistakes: list, fault: Fault) -> tuple[list, bool]:
+    """Those that fail with the same kind and array, else with the same kind, else in a way that has the same causes; and
+    whether they are of the first sort. One alone of the last sort would read like a diagnosis, and is not.
 
     Where nothing is recorded, nothing is ruled out.
     """
     if any(one.fault is None for one in mistakes):
-        return mistakes
-    ranks = (lambda one: one == fault, lambda one: one.kind == fault.kind, fault.resembles)
-    found = ([one for one in mistakes if alike(one.fault)] for alike in ranks)
-    return next(filter(None, found), [])
+        return mistakes, True
+    exact = [one for one in mistakes if one.fault == fault]
+    same_kind = [one for one in mistakes if one.fault.kind == fault.kind]
+    alike = [one for one in mistakes if fault.resembles(one.fault)]
+    return exact or same_kind or (alike if len(alike) > 1 else []), bool(exact)

@@ -1,6 +1,6 @@
 """`./course` alone: the map of the lessons and the next step."""
 
-from . import progress, screen, stub, verdict
+from . import progress, screen, stub, unwritten, verdict
 from .lessons import Lesson
 from .state import State
 
@@ -15,7 +15,8 @@ def state_of(lesson: Lesson, state: State) -> str:
     if not record.get("fingerprint"):
         return "never checked"
     done = progress.steps_right(lesson, record)
-    known = f" ({done} of {_steps(lesson)} right when last checked)"
+    right = verdict.RIGHT_SO_FAR if unwritten.later_steps(lesson, 0) else verdict.RIGHT
+    known = f" ({done} of {_steps(lesson)} {right} when last checked)"
     if record["fingerprint"] != lesson.fingerprint():
         return "changed" + known if record.get("steps") else "changed since last check"
     word = record.get("verdict")

@@ -4,23 +4,27 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 
+from . import printed
 from .errors import InternalError
 
-MOST_OUTPUT = 64 * 1024 * 1024  # bytes that a tested program may write to a file
+MOST_OUTPUT = 64 * 1024 * 1024  # bytes that a tested program may write to a file; stderr is one
+TICK = 0.5  # seconds between two looks at the time
 
 
 @dataclass(frozen=True)
 class Finished:
     code: int  # negative: ended by that signal
-    stdout: str
+    stdout: list[printed.Printed]  # for each test
     stderr: str
     report: str  # Catch2's, in XML
-    timed_out: bool
+    timed_out: float = 0  # the seconds after which it was ended; 0: it was not
 
 
 @contextmanager
@@ -91,29 +95,56 @@ def stream(command: list[str], root: Path, log: Path, on_line=lambda line: None)
     return code, "".join(lines)
 
 
-def limited(command: list[str], root: Path, seconds: float) -> Finished:
-    """Runs a test program of Catch2 under a time limit and a limit on what it writes.
+def limited(command: list[str], root: Path, seconds: float, of_test: float | None = None) -> Finished:
+    """Runs a test program of Catch2 under limits on its time, on that of one test, and on what it writes to files.
 
     Its report goes to a file, so that stdout is the student's. There, a line of the automake reporter ends each test.
     """
     with TemporaryDirectory(prefix="course-") as folder:
-        paths = {name: Path(folder, name) for name in ("stdout", "stderr", "report")}
-        with open(paths["stdout"], "wb") as stdout, open(paths["stderr"], "wb") as stderr:
+        paths = {name: Path(folder, name) for name in ("stderr", "report")}
+        with _first_lines() as (stdout, kept), open(paths["stderr"], "wb") as stderr:
             reporters = ["--reporter", f"xml::out={paths['report']}", "--reporter", "automake"]
             with _child([*command, *reporters], cwd=root, stdout=stdout, stderr=stderr) as child:
                 _limit_output(child.pid)
-                timed_out = False
-                try:
-                    code = child.wait(seconds)
-                except subprocess.TimeoutExpired:
-                    timed_out = True
-                    _signal_group(child, signal.SIGKILL)
-                    code = child.wait()
+                timed_out = _wait(child, paths["report"], seconds, of_test or seconds)
+                code = child.wait()
         read = {
             name: path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
             for name, path in paths.items()
         }
-    return Finished(code, read["stdout"], read["stderr"], read["report"], timed_out)
+    return Finished(code, kept, read["stderr"], read["report"], timed_out)
+
+
+def _wait(child: subprocess.Popen, report: Path, seconds: float, of_test: float) -> float:
+    """Until it ends, or is ended: then the limit that it passed. The report grows when a test begins."""
+    started = began = time.monotonic()
+    size = 0
+    while True:
+        try:
+            child.wait(min(seconds, of_test, TICK))
+            return 0
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+        if report.exists() and report.stat().st_size != size:
+            size, began = report.stat().st_size, now
+        if now - started >= seconds or now - began >= of_test:
+            _signal_group(child, signal.SIGKILL)
+            return seconds if now - started >= seconds else of_test
+
+
+@contextmanager
+def _first_lines():
+    """Yields a pipe to print to, and a list that holds what printed.read() kept of it once this has ended."""
+    reading, writing = os.pipe()
+    kept = []
+    with open(reading, "rb") as source:
+        reader = Thread(target=lambda: kept.extend(printed.read(source)))
+        reader.start()
+        try:
+            yield writing, kept
+        finally:
+            os.close(writing)  # the child has ended, so this was the last one
+            reader.join()
 
 
 def _limit_output(pid: int) -> None:

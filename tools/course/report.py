@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable
 
-from . import catch_xml, compile_report, fault, gpu, screen
+from . import compile_report, compiler, fault, gpu, printed, screen, unwritten
 from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
 from .lessons import Lesson
-from .verdict import NOT_STARTED, RIGHT, Stop, Verdict
+from .verdict import NOT_STARTED, RIGHT, RIGHT_SO_FAR, WRONG, Stop, Verdict
 
 HINTS = {
     "SIGSEGV": "Possible causes: an index outside an array, recursion without end, a call of exit().",
@@ -16,11 +16,9 @@ HINTS = {
     "a write outside an array that damaged the heap.",
     "SIGFPE": "A possible cause: an integer division by zero.",
     "SIGKILL": "A possible cause: too little memory. Is a size computed wrongly?",
-    "SIGXFSZ": "It printed more than 64 MB.",
     "ended after": "A possible cause: a loop whose condition never becomes false. Or the machine is busy: see --limit.",
     "ended by itself": "A possible cause: a call of exit().",
 }
-MOST_LINES = 20  # of what a program printed
 
 
 def heading(lesson: Lesson) -> None:
@@ -29,9 +27,15 @@ def heading(lesson: Lesson) -> None:
 
 
 def verbatim(output: str) -> None:
+    """What the compiler says, without the command that ran it, which ninja prints after "FAILED: ..."."""
     screen.code("")
-    for line in output.splitlines():
-        screen.code(line)
+    lines = output.splitlines()
+    for before, line in zip(["", *lines], lines, strict=False):
+        text = line.lstrip()
+        if compiler.EXCERPT.match(line):
+            screen.code(line)
+        elif not before.startswith("FAILED:"):
+            screen.say(text, indent=len(line) - len(text))
 
 
 def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, seconds: float, warning: str = "") -> None:
@@ -39,26 +43,38 @@ def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, secon
     screen.code("")
     wide = max(len(step.title) for step in found.steps)
     for step in found.steps:
-        state = screen.mark(step.state) + step.state
-        screen.say(f"step {step.number}  {step.title:{wide}}  ", (state, screen.style(step.state)), indent=4)
+        word = RIGHT_SO_FAR if step.state == RIGHT and unwritten.later_steps(lesson, step.number) else step.state
+        state = screen.mark(word) + word
+        screen.say(f"step {step.number}  {step.title:{wide}}  ", (state, screen.style(word)), indent=4)
     screen.code("")
     if found.no_device:
         screen.say(f"It compiles. No test ran, for want of a GPU: {found.no_device}.", indent=4)
         screen.code("")
         _verdict(found.word, f"no test ran ({seconds:.1f} s)")
         return
+    if warning and found.word == WRONG:  # it may be the cause
+        screen.say(f"The compiler warned: {warning}", indent=4)
+        screen.code("")
     failed_before_stop = found.broken and not (found.stop and found.broken is found.stop.property)
     if failed_before_stop:
         _property(lesson, found.broken, found.failure, build)
     if found.stop:
         _stopped(lesson, found.stop, None if failed_before_stop else found.failure, build)
-    _printed(found.complaints, "on stderr it wrote:")
-    if not found.broken and not found.stop:
-        _printed(found.printed)
-    elif warning:
-        screen.say(f"The compiler warned: {warning}", indent=4)
+    _complaints(found.complaints)
+    if found.talker and not found.broken and not found.stop:
+        _printed(lesson, found.talker)
+    open_step = _not_started_step(found)
+    parts = unwritten.regions(lesson, open_step) if open_step else []
+    if any(one.part for one in parts):
+        screen.say(f"Not written yet: {', '.join(map(str, parts))}", indent=4)
         screen.code("")
-    _verdict(found.word, f"{_counts(found, only)} ({seconds:.1f} s)", _not_started_step(found))
+    word, counts = found.word, _counts(found, only)
+    later = unwritten.later_steps(lesson, found.steps[-1].number) if word == RIGHT else []
+    if later:
+        word, counts = RIGHT_SO_FAR, f"{counts}; {unwritten.said(later)}"
+    # Where something is right already, what is not started is a step and not the lesson.
+    of = f"step {open_step} " if open_step and found.passed else ""
+    _verdict(word, f"{counts} ({seconds:.1f} s)", of)
 
 
 def _counts(found: Verdict, only: int | None) -> str:
@@ -80,11 +96,10 @@ def _counts(found: Verdict, only: int | None) -> str:
     return (f"step {only}: " if only else "") + ", ".join(counts)
 
 
-def _not_started_step(found: Verdict) -> str:
-    """Where something is right already, what is not started is a step and not the lesson."""
-    if found.word != NOT_STARTED or not found.passed:
-        return ""
-    return next((f"step {step.number} " for step in found.steps if step.state == NOT_STARTED), "")
+def _not_started_step(found: Verdict) -> int | None:
+    """The first of them, where nothing is wrong."""
+    open_steps = [step.number for step in found.steps if step.state == NOT_STARTED]
+    return open_steps[0] if found.word == NOT_STARTED else None
 
 
 def _verdict(word: str, rest: str = "", of: str = "") -> None:
@@ -92,7 +107,8 @@ def _verdict(word: str, rest: str = "", of: str = "") -> None:
 
 
 def _property(lesson: Lesson, broken: Property, failure: Failure, build: Build) -> None:
-    screen.say(("This must hold, and does not: ", ""), (broken.name, "bold"), indent=4)
+    screen.say("This must hold, and does not:", indent=4)
+    screen.say((broken.name, "bold"), indent=6)
     _message(lesson, failure)
     _where(failure.context)
     others = sum(not one.not_started for one in broken.failures) - 1
@@ -103,7 +119,7 @@ def _property(lesson: Lesson, broken: Property, failure: Failure, build: Build) 
     screen.say(f"the test: {relative(broken.file, lesson)}:{line}", indent=6)
     _known_mistakes(lesson, broken.name, failure, build)
     screen.code("")
-    _printed(broken.printed)
+    _printed(lesson, broken)
 
 
 def _message(lesson: Lesson, failure: Failure) -> None:
@@ -119,14 +135,18 @@ def _known_mistakes(lesson: Lesson, test: str, failure: Failure, build: Build) -
     all of them may be meant."""
     met = fault.classify(failure.message, failure.thrown)
     known = [one for one in lesson.mistakes if one.caught_by == test and met.kind != "exception"]
-    known = known if build.preset == gpu.PRESET else fault.closest(known, met)
+    known, exact = (known, True) if build.preset == gpu.PRESET else fault.closest(known, met)
     if not known:
         return
     screen.code("")
-    screen.say("Some mistakes that fail like this (yours may be another):", indent=4)
+    if exact:
+        screen.say("Some mistakes that fail like this (yours may be another):", indent=4)
+    else:
+        near = "This comes near:" if len(known) == 1 else "These come near:"
+        screen.say(f"None of the known mistakes fails exactly so. {near}", indent=4)
     for one in known:
         screen.say(screen.BULLET + one.title, indent=6)
-    if len(known) == 1:
+    if exact and len(known) == 1:
         screen.say(" ".join(known[0].why.split()), indent=8)
 
 
@@ -151,7 +171,7 @@ def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) 
         screen.say("What std::cout had to print in this test is lost: Catch2 keeps it. std::printf is not.", indent=6)
     screen.code("")
     if stop.property:
-        _printed(stop.property.printed)
+        _printed(lesson, stop.property)
 
 
 def _where(infos: Iterable[str]) -> None:
@@ -161,15 +181,29 @@ def _where(infos: Iterable[str]) -> None:
         screen.say("where " + ", ".join(told), indent=6)
 
 
-def _printed(output: str, whose: str = "it printed:") -> None:
-    """The student's own debugging output: its end, which leads up to what happened."""
-    lines = [line for line in output.rstrip().splitlines() if not line.startswith(catch_xml.NOT_STARTED)]
+def _printed(lesson: Lesson, test: Property) -> None:
+    """The student's own debugging output: its beginning, where a kernel that prints from every thread is not yet lost."""
+    if not test.lines:
+        return
+    screen.say(f"it printed, in {test.name}:" if test.state == RIGHT else "it printed:", indent=4)
+    for line in test.lines:
+        screen.code("      " + line)
+    if more := test.printed.more:
+        screen.code(f"      (and {_count(more, 'line', 'lines')} more)")
+        if lesson.in_cuda():
+            screen.say("To print less, let one thread print: if (threadIdx.x == 0)", indent=6)
+    screen.code("")
+
+
+def _complaints(stderr: str) -> None:
+    """The end of them: there, a program says why it stops."""
+    lines = stderr.rstrip().splitlines()
     if not lines:
         return
-    screen.say(whose, indent=4)
-    if len(lines) > MOST_LINES:
-        screen.code(f"      ({len(lines) - MOST_LINES:,} lines before these)")
-    for line in lines[-MOST_LINES:]:
+    screen.say("on stderr it wrote:", indent=4)
+    if len(lines) > printed.KEPT:
+        screen.code(f"      ({len(lines) - printed.KEPT:,} lines before these)")
+    for line in lines[-printed.KEPT :]:
         screen.code("      " + line)
     screen.code("")
 
@@ -192,4 +226,4 @@ def relative(file: str, lesson: Lesson) -> str:
 
 
 def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+    return f"{number:,} {one if number == 1 else many}"

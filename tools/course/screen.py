@@ -8,6 +8,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 STYLES = {
+    "right so far": "green",
     "right": "bold green",
     "wrong": "bold red",
     "does not compile": "bold red",
@@ -96,8 +97,8 @@ def complain(error) -> None:
 
 
 def note(message: str) -> None:
-    """Says on stderr what the runner does unasked, such as waiting or repairing."""
-    errors.print(Text("note: " + message), soft_wrap=True)
+    """Says on stderr what the runner does unasked, such as waiting or repairing. A terminal wraps it at words."""
+    errors.print(Text("note: " + message), soft_wrap=errors.no_color)
 
 
 def style(word: str) -> str:

@@ -1,7 +1,6 @@
 """`./course solution`: the difference between the student's file and the solution."""
 
 import difflib
-import re
 import sys
 
 from . import screen, verdict
@@ -39,6 +38,18 @@ def solution(lesson: Lesson, state: State, yes: bool) -> int:
 def _difference(lesson: Lesson, mine: list[str], theirs: list[str]) -> list[str]:
     """Without the lines that mark the regions of the task; line numbers are those of the file all the same."""
     kept = [(number, line) for number, line in enumerate(mine, 1) if line.strip() not in _MARKERS]
-    numbers = [0, *(number for number, _ in kept)]
-    lines = difflib.unified_diff([line for _, line in kept], theirs, lesson.exercise, lesson.solution, lineterm="")
-    return [re.sub(r"^@@ -(\d+)", lambda start: f"@@ -{numbers[int(start[1])]}", line) for line in lines]
+    numbers = [number for number, _ in kept] or [0]
+    lines = [line for _, line in kept]
+    shown = []
+    # Without autojunk, which in a long file takes "}" for junk and shows lines as removed and added that are the same.
+    for group in difflib.SequenceMatcher(None, lines, theirs, autojunk=False).get_grouped_opcodes():
+        start, stop, at = group[0][1], group[-1][2], group[0][3]
+        first = numbers[min(start, len(numbers) - 1)]
+        shown.append(f"@@ -{first},{stop - start} +{at + 1},{group[-1][4] - at} @@")
+        for kind, begin, end, their_begin, their_end in group:
+            if kind == "equal":
+                shown += [f" {line}" for line in lines[begin:end]]
+            else:
+                shown += [f"-{line}" for line in lines[begin:end]]
+                shown += [f"+{line}" for line in theirs[their_begin:their_end]]
+    return [f"--- {lesson.exercise}", f"+++ {lesson.solution}", *shown] if shown else []

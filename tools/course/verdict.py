@@ -1,5 +1,6 @@
 """From the report of a test program to a verdict."""
 
+import signal
 from dataclasses import dataclass
 
 from . import process
@@ -7,6 +8,7 @@ from .catch_xml import Failure, Property, Report
 from .errors import InternalError
 
 RIGHT = "right"
+RIGHT_SO_FAR = "right so far"  # what is shown of a step while later ones of its kernel are not written
 WRONG = "wrong"
 NOT_STARTED = "not started"
 DOES_NOT_COMPILE = "does not compile"
@@ -45,14 +47,14 @@ class Verdict:
     broken: Property | None = None  # the first property that fails
     failure: Failure | None = None  # and the first thing wrong in it
     stop: Stop | None = None
-    printed: str = ""  # on stdout, by all tests
+    talker: Property | None = None  # the first property that printed anything
     complaints: str = ""  # on stderr
     no_device: str = ""  # why no test ran
 
 
-def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: int | None, seconds: float) -> Verdict:
+def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: int | None) -> Verdict:
     """`only` is the one step that was asked for."""
-    stop = _stop(report, run, seconds)
+    stop = _stop(report, run)
     properties = report.properties
     if not properties and not stop:
         raise InternalError(
@@ -73,9 +75,9 @@ def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: 
     else:
         word = RIGHT if RIGHT in states else SKIPPED
     counts = (states.count(state) for state in (RIGHT, WRONG, NOT_STARTED, SKIPPED))
-    printed = "".join(one.printed for one in properties)
+    talker = next((one for one in properties if one.lines), None)
     said = "" if stop and stop.said else complaints(run.stderr)
-    return Verdict(word, steps, *counts, broken, failure, stop, printed, said)
+    return Verdict(word, steps, *counts, broken, failure, stop, talker, said)
 
 
 def without_device(reason: str, titles: tuple[str, ...], only: int | None) -> Verdict:
@@ -84,14 +86,16 @@ def without_device(reason: str, titles: tuple[str, ...], only: int | None) -> Ve
     return Verdict(SKIPPED, tuple(steps), 0, 0, 0, no_device=reason)
 
 
-def _stop(report: Report, run: process.Finished, seconds: float) -> Stop | None:
+def _stop(report: Report, run: process.Finished) -> Stop | None:
     last = report.properties[-1] if report.properties else None
     inside = last if last and not last.ended else None
     said = sanitizer(run.stderr)
     if run.timed_out:
-        return Stop(f"was ended after {seconds:g} s", inside)
+        return Stop(f"was ended after {run.timed_out:g} s", inside)
     if said:
         return Stop("was ended by the sanitizer", inside, said)
+    if run.code == -signal.SIGXFSZ:
+        return Stop(f"was ended because it wrote more than {process.MOST_OUTPUT >> 20} MB to stderr", inside)
     if run.code < 0:
         return Stop(f"crashed ({process.signal_name(run.code)})", inside)
     if not report.complete:

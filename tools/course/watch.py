@@ -20,7 +20,7 @@ from .state import State
 TICK = 0.2  # seconds between two looks at the keyboard
 
 
-def watch(lesson: Lesson, lessons: list[Lesson], state: State, limit: float) -> int:
+def watch(lesson: Lesson, lessons: list[Lesson], state: State, limit: float | None) -> int:
     """Until q or Ctrl-C, which is the ordinary end: exit code 0."""
     try:
         with _keys() as pressed:
@@ -32,7 +32,7 @@ def watch(lesson: Lesson, lessons: list[Lesson], state: State, limit: float) -> 
     return 0
 
 
-def _one(lesson: Lesson, lessons: list[Lesson], state: State, limit: float, pressed) -> Lesson | None:
+def _one(lesson: Lesson, lessons: list[Lesson], state: State, limit: float | None, pressed) -> Lesson | None:
     """Watches one lesson; returns the next one to watch, or None."""
     following = after(lesson, lessons)
     saves = _saves(lesson.root / lesson.exercise)
@@ -52,7 +52,7 @@ def _one(lesson: Lesson, lessons: list[Lesson], state: State, limit: float, pres
     return None
 
 
-def _check(lesson: Lesson, following: Lesson | None, limit: float) -> None:
+def _check(lesson: Lesson, following: Lesson | None, limit: float | None) -> None:
     if not screen.is_plain():
         screen.console.clear()
     _guarded(lambda: check(lesson, limit=limit))

@@ -54,7 +54,9 @@ class Kinds(unittest.TestCase):
 
 class Closest(unittest.TestCase):
     def closest(self, told, *catalog):
-        return [one.title for one in fault.closest(known(*catalog), fault.read(told))]
+        found, exact = fault.closest(known(*catalog), fault.read(told))
+        self.assertEqual(exact, told in catalog)
+        return [one.title for one in found]
 
     def test_the_same_kind_and_array_come_first(self):
         self.assertEqual(self.closest("race s", "numbers out", "race s", "race q"), ["race s"])
@@ -63,14 +65,17 @@ class Closest(unittest.TestCase):
         self.assertEqual(self.closest("race p", "numbers out", "race s", "race q", "unwritten p"), ["race s", "race q"])
 
     def test_then_what_has_the_same_causes(self):
-        self.assertEqual(self.closest("bounds s", "numbers s", "blocks s"), ["blocks s"])
+        self.assertEqual(self.closest("race s", "barrier", "unwritten s"), ["barrier", "unwritten s"])
+
+    def test_of_those_one_alone_would_read_like_a_diagnosis(self):
+        self.assertEqual(self.closest("bounds s", "numbers s", "blocks s"), [])
 
     def test_a_wrong_sum_says_nothing_of_an_access_out_of_bounds(self):
         self.assertEqual(self.closest("bounds k", "numbers out", "barrier"), [])
 
     def test_where_nothing_is_recorded_nothing_is_ruled_out(self):
         catalog = [*known("numbers out"), replace(known("x")[0], fault=None)]
-        self.assertEqual(fault.closest(catalog, Fault("bounds", "k")), catalog)
+        self.assertEqual(fault.closest(catalog, Fault("bounds", "k")), (catalog, True))
 
 
 class Recorded(CourseFolder):

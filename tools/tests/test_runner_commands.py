@@ -77,15 +77,15 @@ class Streams(unittest.TestCase):
 
 
 class Children(CourseFolder):
-    def limited(self, program, seconds=20):
-        return process.limited([sys.executable, "-c", program], self.root, seconds)
+    def limited(self, program, *seconds):
+        return process.limited([sys.executable, "-c", program], self.root, *(seconds or (20,)))
 
     def test_code_and_streams(self):
         done = self.limited(
             "import sys; print('a'); print('b', file=sys.stderr); open(sys.argv[2].removeprefix('xml::out='), 'w').write('c'); sys.exit(3)"
         )
         self.assertEqual(
-            (done.code, done.stdout, done.stderr, done.report, done.timed_out), (3, "a\n", "b\n", "c", False)
+            (done.code, done.stdout[0].lines, done.stderr, done.report, done.timed_out), (3, ["a"], "b\n", "c", 0)
         )
 
     def test_a_time_limit_ends_the_children_too(self):
@@ -95,20 +95,28 @@ class Children(CourseFolder):
         )
         self.assertTrue(done.timed_out)
         self.assertLess(time.monotonic() - start, 10)
-        self.assertTrue(_gone(int(done.stdout)))
+        self.assertTrue(_gone(int(done.stdout[0].lines[0])))
 
     def test_no_child_outlives_its_parent(self):
         done = self.limited("import subprocess; print(subprocess.Popen(['sleep', '60']).pid)")
         self.assertEqual(done.code, 0)
-        self.assertTrue(_gone(int(done.stdout)))
+        self.assertTrue(_gone(int(done.stdout[0].lines[0])))
 
-    def test_a_flood_of_output_is_ended(self):
-        self.assertLess(
-            self.limited(
-                "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nwhile True: print('x' * 100000)"
-            ).code,
-            0,
+    def test_one_test_has_a_limit_of_its_own(self):
+        done = self.limited("import time; time.sleep(60)", 50, 1)
+        self.assertEqual((done.code, done.timed_out), (-9, 1))
+        program = (
+            "import sys, time\nwith open(sys.argv[2].removeprefix('xml::out='), 'w') as report:\n"
+            " for _ in range(4): time.sleep(0.8); print('begins', file=report, flush=True)"
         )
+        self.assertEqual(self.limited(program, 50, 2).code, 0)
+
+    def test_a_flood_on_stderr_is_ended_and_one_on_stdout_is_forgotten(self):
+        program = "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+        done = self.limited(program + "while True: print('x' * 100000, file=sys.stderr)")
+        self.assertEqual(done.code, -signal.SIGXFSZ)
+        done = self.limited(program + "for _ in range(10**5): print('x' * 99)")
+        self.assertEqual((done.code, len(done.stdout[0].lines), done.stdout[0].more), (0, 20, 10**5 - 20))
 
     def test_ctrl_c_ends_the_build_tool(self):
         seen = []
@@ -172,6 +180,14 @@ class Benchmark(CourseFolder):
         self.assertEqual(self.measure("print('Failed to match any benchmarks')"), (0, 1))
         self.assertIn("Failed to match any benchmarks\n", self.output())
 
+    def test_a_step_that_is_not_written_is_said_in_a_line(self):
+        program = "print('standard/N:64   ' + 'x' * 200); print('not started: Step 5: kernels'); raise SystemExit(1)"
+        script = self.root / "bench"
+        script.write_text(f"#!{sys.executable}\n{program}\n")
+        script.chmod(0o755)
+        self.assertEqual(bench._table(script, ["-"], self.root), 1)
+        self.assertEqual(self.output(), "measuring ...\nnot started: Step 5: kernels\n")
+
     def test_ctrl_c_ends_it(self):
         # As the terminal does it: the whole foreground group gets the signal.
         program = (
@@ -214,17 +230,18 @@ class BuildFolder(CourseFolder):
 
     def test_two_runners_take_turns(self):
         program = (
-            "import sys, time; from pathlib import Path; from course import screen, locks; screen.setup(True)\n"
-            "with locks.build_folder(Path(sys.argv[1]), 'cpu'): print('in', flush=True); time.sleep(float(sys.argv[2])); print('out', flush=True)"
+            "import sys; from pathlib import Path; from course import screen, locks; screen.setup(True)\n"
+            "with locks.build_folder(Path(sys.argv[1]), 'cpu'): print('in', flush=True); sys.stdin.readline(); print('out')"
         )
         command = [sys.executable, "-c", program, str(self.root)]
+        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        with subprocess.Popen([*command, "1"], stdout=subprocess.PIPE, text=True, env=environment) as first:
+        with subprocess.Popen(command, text=True, env=environment, **pipes) as first:
             self.assertEqual(first.stdout.readline(), "in\n")
-            second = subprocess.run([*command, "0"], capture_output=True, text=True, env=environment, timeout=20)
-            self.assertEqual(first.stdout.readline(), "out\n")
-        self.assertIn("waiting", second.stderr)
-        self.assertEqual(second.stdout, "in\nout\n")
+            with subprocess.Popen(command, text=True, env=environment, **pipes) as second:
+                self.assertIn("waiting", second.stderr.readline())
+                self.assertEqual(first.communicate("\n", timeout=20)[0], "out\n")
+                self.assertEqual(second.communicate("\n", timeout=20)[0], "in\nout\n")
 
 
 class Suite(CourseFolder):

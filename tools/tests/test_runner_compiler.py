@@ -3,7 +3,7 @@
 import unittest
 from pathlib import Path
 
-from course import compiler
+from course import compile_report, compiler
 
 ROOT = Path("/home/student/course")
 EXERCISE = "exercises/01_naive_attention/attention_forward.cpp"
@@ -153,6 +153,11 @@ class FirstError(unittest.TestCase):
         self.assertEqual(error.first.excerpt[1].index("^"), 37)
         self.assertEqual(error.more, 0)
 
+    def test_auto_is_explained(self):
+        message = "use of deleted function ‘fa::emulated::SharedElement<T>::operator T() const & [with T = float]’"
+        self.assertIn("Write float, not auto", compile_report.advice(message)[0])
+        self.assertEqual(compile_report.advice("use of deleted function ‘Other::operator=(Other)’"), [])
+
     def test_notes_that_help_belong_to_the_error(self):
         self.assertEqual(
             diagnose(GCC_HEADER).first.notes,
@@ -197,6 +202,13 @@ class Warnings(unittest.TestCase):
         other = f"{FILE}:9:1: warning: ‘dot’ may be used uninitialized [-Wmaybe-uninitialized]"
         self.assertEqual(self.warning(noise, other), f"{EXERCISE}:9: ‘dot’ may be used uninitialized")
         self.assertEqual(self.warning(noise), f"{EXERCISE}:2: conversion from ‘long’ to ‘float’ may change value")
+
+    def test_a_missing_return_comes_first(self):
+        other = f"{FILE}:2:1: warning: ‘dot’ may be used uninitialized [-Wmaybe-uninitialized]"
+        missing = f"{FILE}:9:1: warning: no return statement in function returning non-void [-Wreturn-type]"
+        self.assertEqual(
+            self.warning(other, missing), f"{EXERCISE}:9: no return statement in function returning non-void"
+        )
 
     def test_of_nvcc(self):
         found = self.warning(f'{FILE}(7): warning #549-D: variable "dot" is used before its value is set')

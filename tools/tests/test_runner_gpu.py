@@ -68,7 +68,7 @@ class WhatItNeeds(CudaCourse):
             check.check(self.cuda, sanitize=True, on_gpu=True)
 
     def test_without_a_gpu_it_is_compiled_and_never_right(self):
-        run = process.Finished(4, "", SKIPPED, "", False)
+        run = process.Finished(4, [], SKIPPED, "")
         for has_gpu in (False, True):  # the program may not be able to use the one that is there
             self.machine(has_gpu=has_gpu)
             with (

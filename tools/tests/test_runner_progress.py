@@ -2,7 +2,7 @@
 
 import unittest
 
-from course import lessons, overview, progress
+from course import lessons, overview, progress, unwritten
 from course.errors import UsageError
 from course.hint import hint
 from course_folder import SOLUTION, TOML, CourseFolder
@@ -164,6 +164,46 @@ class Map(CourseFolder):
         self.remember("not started", {"1": "right", "2": "not started"})
         overview.show(self.lessons, self.state)
         self.assertIn("Next: step 2 of lesson 01, Softmax.", self.output())
+
+
+class Unwritten(CourseFolder):
+    SOURCE = """\
+  fa::todo("Step 3a: load");
+  // fa::todo("Step 4: not any more");
+  if (x) fa::todo("Step 5: weights");
+  fa::todo("Step 6: output");
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.exercise.write_text(self.SOURCE)
+
+    def test_what_is_left(self):
+        self.assertEqual([str(one) for one in unwritten.regions(self.lesson)], ["3a (load)", "weights", "output"])
+        self.assertEqual([one.step for one in unwritten.regions(self.lesson, 5)], [5])
+
+    def test_later_steps_count_where_they_end_the_kernel_that_is_tested(self):
+        self.assertEqual(unwritten.later_steps(self.lesson, 3), [])
+        self.write(f"lessons/{self.lesson.name}/test_support.h", "as_far_as(step, [&] { run(); });\n")
+        self.assertEqual(unwritten.later_steps(self.lesson, 3), [5, 6])
+        self.assertEqual(unwritten.later_steps(self.lesson, 6), [])
+        self.state.update(
+            self.lesson, fingerprint=self.lesson.fingerprint(), verdict="not started", steps={"1": "right"}
+        )
+        self.assertIn("(1 of 2 steps right so far when", overview.state_of(self.lesson, self.state))
+
+    def test_in_the_course_they_are_the_lessons_whose_steps_share_a_kernel(self):
+        shared = {one.number for one in lessons.load() if unwritten.tested_as_far_as(one)}
+        self.assertEqual(shared, {"06", "10"})
+
+    def test_they_are_said(self):
+        for steps, words in (
+            ([5], "step 5 is not written"),
+            ([5, 6], "steps 5 and 6 are not written"),
+            ([4, 5, 6], "steps 4 to 6 are not written"),
+            ([2, 4, 5], "steps 2, 4 and 5 are not written"),
+        ):
+            self.assertEqual(unwritten.said(steps), words)
 
 
 class Hints(CourseFolder):

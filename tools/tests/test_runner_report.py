@@ -1,17 +1,18 @@
 """What a check shows: the verdict line, known mistakes, what to do next; how a terminal wraps it."""
 
 import unittest
+from dataclasses import replace
 from unittest import mock
 
-from course import catch_xml, check, progress, report, screen, verdict
+from course import catch_xml, check, printed, progress, report, screen, verdict
 from course.build import Build
 from course.catch_xml import Failure, Property
+from course.fault import Fault
 from course_folder import TOML, CourseFolder
 from rich.console import Console
 
 RIGHT, WRONG, NOT_STARTED = "right", "wrong", "not started"
 FAULT = """\
-an exception was thrown:
 k_tile[3][64] is touched by two threads with no barrier between
   in attention_forward_kernel, block (0, 0, 0), thread (7, 0, 0)
   both after the barrier at attention_forward.cpp:84"""
@@ -19,7 +20,15 @@ k_tile[3][64] is touched by two threads with no barrier between
 
 class Checked(CourseFolder):
     def shown(
-        self, *states, only=None, message="expected 0.25, got 0.5", thrown=False, printed="", stderr="", warning=""
+        self,
+        *states,
+        only=None,
+        message="expected 0.25, got 0.5",
+        thrown=False,
+        lines=(),
+        more=0,
+        stderr="",
+        warning="",
     ):
         """The report on a property for each state; the first half of them belongs to step 1."""
         properties = []
@@ -28,13 +37,13 @@ class Checked(CourseFolder):
             failures = [Failure(said, "test.cpp", 12, (), thrown)] if said else []
             step = only or (1 if number < len(states) / 2 else 2)
             name = "rows sum to 1" if state == WRONG else f"property {number}"
-            properties.append(Property(name, (f"step{step}",), "test.cpp", 9, failures, ended=True, printed=printed))
+            properties.append(Property(name, (f"step{step}",), "test.cpp", 9, failures, ended=True))
+            properties[-1].printed = printed.Printed([*lines], more)
         found = verdict.judge(
             mock.Mock(properties=properties, complete=True, counted=len(states)),
-            mock.Mock(code=any(one.failures for one in properties), stderr=stderr, timed_out=False),
+            mock.Mock(code=any(one.failures for one in properties), stderr=stderr, timed_out=0),
             self.lesson.steps,
             only,
-            60,
         )
         self.said.clear()
         report.tested(self.lesson, found, Build(self.root), only, 0.8, warning)
@@ -60,6 +69,17 @@ class VerdictLine(Checked):
     def test_right(self):
         self.assertEqual(self.line(RIGHT, RIGHT), "verdict: right  2 of 2 properties right (0.8 s)")
 
+    def test_right_so_far(self):
+        self.write(f"lessons/{self.lesson.name}/test_support.h", "as_far_as(1, run);\n")
+        self.exercise.write_text('fa::todo("Step 2: softmax");\n')
+        line = "verdict: right so far  step 1: 1 of 1 property right; step 2 is not written (0.8 s)"
+        self.assertEqual(self.line(RIGHT, only=1), line)
+        self.assertIn("step 1  Scores   right so far\n", self.shown(RIGHT, NOT_STARTED))
+
+    def test_the_regions_that_are_left_of_a_step(self):
+        self.exercise.write_text('fa::todo("Step 2b: the sum");\n')
+        self.assertIn("    Not written yet: 2b (the sum)\n", self.shown(RIGHT, NOT_STARTED))
+
     def test_one_step(self):
         self.assertEqual(self.line(RIGHT, only=2), "verdict: right  step 2: 1 of 1 property right (0.8 s)")
 
@@ -81,6 +101,13 @@ class KnownMistakes(Checked):
         self.assertIn("      · The maximum starts at 0\n      · No rescaling\n", output)
         self.assertNotIn("Too large.", output)
 
+    def test_what_only_comes_near_is_called_so(self):
+        one = check.lessons.Mistake("A barrier is missing", "rows sum to 1", "They race.", Fault("race", "q_tile"))
+        self.lesson = replace(self.lesson, mistakes=(one,))
+        output = self.shown(RIGHT, WRONG, message=FAULT, thrown=True)
+        self.assertIn("None of the known mistakes fails exactly so. This comes near:\n      · A barrier", output)
+        self.assertNotIn("They race.", output)
+
     def test_an_exception_has_another_cause(self):
         self.assertNotIn("mistakes", self.shown(RIGHT, WRONG, message="an exception was thrown: k[9]", thrown=True))
 
@@ -90,19 +117,23 @@ class KnownMistakes(Checked):
 
 class Printed(Checked):
     def test_what_the_failed_test_printed(self):
-        self.assertIn("    it printed:\n      i = 3\n      x: 4\n\n", self.shown(RIGHT, WRONG, printed="i = 3\nx: 4\n"))
+        self.assertIn("    it printed:\n      i = 3\n      x: 4\n\n", self.shown(RIGHT, WRONG, lines=("i = 3", "x: 4")))
 
-    def test_the_end_of_much(self):
-        output = self.shown(RIGHT, WRONG, printed="".join(f"line {number}\n" for number in range(1000)))
-        self.assertIn("    it printed:\n      (980 lines before these)\n      line 980\n", output)
-        self.assertIn("      line 999\n\n", output)
+    def test_the_beginning_of_much(self):
+        output = self.shown(RIGHT, WRONG, lines=("line 0", "line 1"), more=9980)
+        self.assertIn("    it printed:\n      line 0\n      line 1\n      (and 9,980 lines more)\n\n", output)
 
-    def test_of_all_tests_where_none_fails(self):
-        self.assertIn("    it printed:\n      a\n      a\n", self.shown(RIGHT, NOT_STARTED, printed="a\n"))
+    def test_the_compilers_words_without_the_command_that_ran_it(self):
+        self.said.clear()
+        report.verbatim("FAILED: a.o\n/usr/bin/c++ -Ixyz\na.cu:3:4: error: no\n    3 |  x;\n")
+        self.assertEqual(self.output(), "\nFAILED: a.o\na.cu:3:4: error: no\n    3 |  x;\n")
+
+    def test_where_none_fails_of_the_first_that_printed(self):
+        self.assertIn("    it printed, in property 0:\n      a\n\n", self.shown(RIGHT, NOT_STARTED, lines=("a",)))
         self.assertNotIn("printed", self.shown(RIGHT, RIGHT))
 
     def test_a_gpu_says_not_started_on_stdout(self):
-        self.assertNotIn("printed", self.shown(NOT_STARTED, NOT_STARTED, printed="not started: Step 2\n"))
+        self.assertNotIn("printed", self.shown(NOT_STARTED, NOT_STARTED, lines=("not started: Step 2",)))
 
     def test_stderr(self):
         self.assertIn(
@@ -114,23 +145,26 @@ class Printed(Checked):
         self.assertIn("    The compiler warned: a.cu:3: bad\n\n", self.shown(RIGHT, WRONG, warning="a.cu:3: bad"))
         self.assertNotIn("warned", self.shown(RIGHT, RIGHT, warning="a.cu:3: bad"))
 
+    def test_the_warning_stands_above_what_may_be_its_consequence(self):
+        output = self.shown(RIGHT, WRONG, warning="a.cu:3: bad")
+        self.assertLess(output.index("warned"), output.index("This must hold"))
+
 
 class Crashed(CourseFolder):
-    def shown(self, printed=""):
-        inside = Property("rows sum to 1", ("step2",), "test.cpp", 9, printed=printed)
+    def shown(self, *lines):
+        inside = Property("rows sum to 1", ("step2",), "test.cpp", 9, printed=printed.Printed([*lines]))
         found = verdict.judge(
             mock.Mock(properties=[inside], complete=False, counted=None),
-            mock.Mock(code=-11, stderr="", timed_out=False),
+            mock.Mock(code=-11, stderr="", timed_out=0),
             self.lesson.steps,
             None,
-            60,
         )
         self.said.clear()
         report.tested(self.lesson, found, Build(self.root), None, 0.8)
         return self.output()
 
     def test_what_it_printed_before(self):
-        self.assertIn("    it printed:\n      i = 3\n", self.shown("i = 3\n"))
+        self.assertIn("    it printed:\n      i = 3\n", self.shown("i = 3"))
 
     def test_what_went_through_cout_is_lost(self):
         self.assertNotIn("std::cout", self.shown())
@@ -142,7 +176,6 @@ class Faults(Checked):
     def test_a_message_of_several_lines_is_shown_whole_and_its_place_can_be_clicked(self):
         output = self.shown(RIGHT, WRONG, message=FAULT, thrown=True)
         self.assertIn(
-            "      an exception was thrown:\n"
             "      k_tile[3][64] is touched by two threads with no barrier between\n"
             "        in attention_forward_kernel, block (0, 0, 0), thread (7, 0, 0)\n"
             f"        both after the barrier at {self.lesson.exercise}:84\n",
@@ -157,7 +190,7 @@ class Faults(Checked):
     def test_it_is_read_from_the_report_with_its_lines(self):
         xml = (
             '<Catch2TestRun><TestCase name="a" tags="[step1]" filename="t.cpp" line="1">'
-            f'<Exception filename="t.cpp" line="1">\n      {FAULT.partition(chr(10))[2]}\n    </Exception>'
+            f'<Exception filename="t.cpp" line="1">\n      {FAULT}\n    </Exception>'
             '<OverallResult success="false" skips="0"/></TestCase>'
         )
         failure = catch_xml.parse(xml).properties[0].failures[0]

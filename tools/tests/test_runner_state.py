@@ -166,6 +166,15 @@ class Solution(CourseFolder):
         self.assertIn('-  fa::todo("Step 1: scores");\n', self.output())
         self.assertIn("@@ -1,", self.output())
 
+    def test_in_a_long_file_a_common_line_is_no_difference(self):
+        other = "void f() {\n  g();\n}\n\n" * 100
+        self.exercise.write_text(other + self.exercise.read_text())
+        self.write(self.lesson.solution, other + SOLUTION.replace("work();", "if (a) {\n    work();\n  }\n"))
+        solution(self.lesson, self.state, yes=True)
+        changed = [line for line in self.output().splitlines() if line.startswith("-")]
+        self.assertEqual(changed[1:], ['-  fa::todo("Step 1: scores");'])
+        self.assertIn("@@ -399,", self.output())
+
     def test_the_lines_that_mark_a_task_are_no_difference(self):
         self.exercise.write_text("void scores() {\n  // TODO begin\n  work();\n  // TODO end\n}\n")
         self.assertEqual(solution(self.lesson, self.state, yes=False), 0)

@@ -1,9 +1,10 @@
 """From the XML of a test program to a verdict, also when the program crashed, hung or lied."""
 
+import io
 import unittest
 from pathlib import Path
 
-from course import catch_xml, check, verdict
+from course import catch_xml, check, printed, verdict
 from course.errors import InternalError
 from course.lessons import Lesson
 from course.process import Finished
@@ -42,9 +43,9 @@ def tail(passed, failed):
     return f'<OverallResultsCases successes="{passed}" failures="{failed}" expectedFailures="0" skips="0"/>\n</Catch2TestRun>\n'
 
 
-def judge(xml, code=0, stderr=RIGHT_FILE, timed_out=False, only=None):
-    run = Finished(code, "", stderr, xml, timed_out)
-    return verdict.judge(catch_xml.parse(xml), run, LESSON.steps, only, 60)
+def judge(xml, code=0, stderr=RIGHT_FILE, timed_out=0, only=None):
+    run = Finished(code, [], stderr, xml, timed_out)
+    return verdict.judge(catch_xml.parse(xml), run, LESSON.steps, only)
 
 
 WRONG_P = "p[i=3]: expected 0.25, got 0.5 (17 of 96 values differ; norm-wise error 0.31, allowed 1e-05)"
@@ -105,6 +106,11 @@ class Verdicts(unittest.TestCase):
             judge(HEAD + case("rejects", 1, check_throws, False) + TODO_2 + tail(0, 2), 42).word, "not started"
         )
 
+    def test_numbers_are_decimal(self):
+        expression = '<Expression success="false" type="CHECK"><Original>a == b</Original><Expanded>16384 (0x4000) == 8192 (0x2000)</Expanded></Expression>'
+        found = judge(HEAD + case("less", 1, expression, False) + TODO_2 + tail(0, 2), 42)
+        self.assertEqual(found.failure.message, "CHECK( a == b ): got 16384 == 8192")
+
     def test_an_expression_shows_what_it_got(self):
         expression = '<Expression success="false" type="CHECK" filename="t" line="3"><Original>\n a &lt; b\n</Original><Expanded>\n 2 &lt; 1\n</Expanded></Expression>'
         found = judge(HEAD + case("less", 1, expression, False) + TODO_2 + tail(0, 2), 42)
@@ -138,8 +144,17 @@ class Verdicts(unittest.TestCase):
 
     def test_each_test_has_what_was_printed_while_it_ran(self):
         report = catch_xml.parse(HEAD + case("one, [a]", 1) + case("two", 1) + '<TestCase name="three" tags="[step2]">')
-        catch_xml.share_out(report, "a\nb:test-result: PASS one, [a]\n:test-result: FAIL two\nc")
-        self.assertEqual([one.printed for one in report.properties], ["a\nb", "", "c"])
+        stdout = b"a\nb:test-result: PASS one, [a]\n:test-result: FAIL two\nc"
+        catch_xml.share_out(report, printed.read(io.BytesIO(stdout)))
+        self.assertEqual([one.printed.lines for one in report.properties], [["a", "b"], [], ["c"]])
+
+    def test_of_much_that_is_printed_the_first_lines_are_kept(self):
+        kept, _ = printed.read(io.BytesIO(b"x\n" * 1000 + b":test-result: PASS one\n"))
+        self.assertEqual((len(kept.lines), kept.more), (20, 980))
+
+    def test_a_flood_on_stderr_is_named(self):
+        found = judge(HEAD + '<TestCase name="a" tags="[step1]" filename="t" line="9">', -25)
+        self.assertEqual(found.stop.how, "was ended because it wrote more than 64 MB to stderr")
 
     def test_stderr_is_kept_but_for_the_line_of_the_program_itself(self):
         found = judge(HEAD + case("a", 1) + case("b", 2) + tail(2, 0), stderr=f"debug\n{RIGHT_FILE}more\n")
@@ -183,7 +198,7 @@ class Stops(unittest.TestCase):
             + case("scores are products", 1)
             + '<TestCase name="rows sum to 1" tags="[step2]" filename="t" line="9">\n'
         )
-        found = judge(xml, -9, timed_out=True)
+        found = judge(xml, -9, timed_out=60)
         self.assertEqual(
             (found.word, found.stop.how, found.stop.property.name), ("wrong", "was ended after 60 s", "rows sum to 1")
         )
@@ -242,28 +257,28 @@ class NoVerdict(unittest.TestCase):
             "mistake max_starts_at_zero",
         ):
             with self.subTest(said), self.assertRaises(InternalError) as caught:
-                check.verify_implementation(Finished(0, "", f"implementation: {said}\n", "", False), LESSON, 60)
+                check.verify_implementation(Finished(0, [], f"implementation: {said}\n", ""), LESSON)
             self.assertIn(said, " ".join(caught.exception.details))
 
     def test_it_is_not_said_which_file_was_tested(self):
         with self.assertRaises(InternalError):
-            check.verify_implementation(Finished(-11, "", "", "", False), LESSON, 60)
+            check.verify_implementation(Finished(-11, [], "", ""), LESSON)
 
     def test_a_program_that_refuses_to_begin_is_heard(self):
         refusal = "FA_SIMT_ORDER = 'sideways': must be forward, backward or shuffled:SEED\n"
         for stderr in (refusal, RIGHT_FILE + refusal):
             with self.assertRaises(InternalError) as caught:
-                check._verify_start(Finished(1, "", stderr, HEAD, False), catch_xml.parse(HEAD))
+                check._verify_start(Finished(1, [], stderr, HEAD), catch_xml.parse(HEAD))
             self.assertEqual(caught.exception.details, (refusal.strip(),))
-        check._verify_start(Finished(1, "", RIGHT_FILE, HEAD, False), catch_xml.parse(HEAD))
-        check._verify_start(Finished(1, "", refusal, HEAD, False), catch_xml.parse(HEAD + case("a", 1)))
+        check._verify_start(Finished(1, [], RIGHT_FILE, HEAD), catch_xml.parse(HEAD))
+        check._verify_start(Finished(1, [], refusal, HEAD), catch_xml.parse(HEAD + case("a", 1)))
 
     def test_the_limit_came_first(self):
         with self.assertRaisesRegex(InternalError, "was ended after 1e-09 s, before it said"):
-            check.verify_implementation(Finished(-9, "", "", "", True), LESSON, 1e-9)
+            check.verify_implementation(Finished(-9, [], "", "", 1e-9), LESSON)
 
     def test_the_students_file_was_tested(self):
-        check.verify_implementation(Finished(0, "", RIGHT_FILE, "", False), LESSON, 60)
+        check.verify_implementation(Finished(0, [], RIGHT_FILE, ""), LESSON)
 
 
 if __name__ == "__main__":
