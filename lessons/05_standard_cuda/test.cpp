@@ -260,9 +260,9 @@ TEST_CASE("an index of S or P may need more than 32 bits", "[step5][large]") { c
 // ---- Step 6
 
 TEST_CASE("the formula gives the bytes worked by hand", "[step6]") {
-  const fa::Traffic traffic = lesson::forward_traffic({.Nq = 128, .Nk = 128, .D = 64});
-  check_bytes("N = 128, D = 64, read", 262144 + 131072 + 262144, traffic.read_bytes);
-  check_bytes("N = 128, D = 64, written", 65536 + 65536 + 32768, traffic.written_bytes);
+  const fa::Traffic traffic = lesson::forward_traffic({.Nq = 256, .Nk = 256, .D = 64});
+  check_bytes("N = 256, D = 64, read", 1048576 + 524288 + 1048576, traffic.read_bytes);
+  check_bytes("N = 256, D = 64, written", 262144 + 262144 + 65536, traffic.written_bytes);
 }
 
 #ifndef FA_CUDA

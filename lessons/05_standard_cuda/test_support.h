@@ -148,9 +148,11 @@ inline void check_own_elements() {
 }
 
 // Every query weighs key 0 alone, if it sees that. The value of one key is NaN: only queries that see it may tell. With
-// as many keys as queries, with more, and with fewer, so that the first queries see none.
+// as many keys as queries, with more, so that the rows of a
+// block see one tile of keys or two, and with fewer, so that the first queries see none.
 inline void check_hidden_values() {
-  for (const fa::Shape& shape : {fa::Shape{.Nq = 40, .Nk = 40}, {.Nq = 40, .Nk = 72}, {.Nq = 72, .Nk = 40}}) {
+  for (const fa::Shape& shape :
+       {fa::Shape{.Nq = 40, .Nk = 40}, {.Nq = 40, .Nk = 50}, {.Nq = 40, .Nk = 72}, {.Nq = 72, .Nk = 40}}) {
     for (const fa::Index bad : {fa::Index{0}, shape.Nk - 5}) {
       CAPTURE(bad);
       std::vector<float> p(std::size_t(shape.Nq * shape.Nk), 0.0f), v(std::size_t(shape.Nk), 1.0f);

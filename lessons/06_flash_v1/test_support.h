@@ -15,6 +15,10 @@
 #include "fa/testing.h"
 #include "fa/traffic.h"
 
+#ifndef FA_CUDA
+#include "tests/simt_support.h"
+#endif
+
 namespace support {
 
 // Both ways round, dividing nothing, smaller and larger than what they cut; at D = 70 within the 64 KiB of a T4.
@@ -78,27 +82,47 @@ inline State run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Opt
 }
 
 // Runs `call`. Steps after `step` need not be written yet: what comes before them in the kernel has run, when there is
-// one block and one pair of tiles.
+// one block and one pair of tiles, and `step` ends with its barrier. Returns what to ask if it has not, or "".
 template <class Call>
-void as_far_as(int step, Call call) {
+std::string as_far_as(int step, Call call) {
   try {
     call();
   } catch (const fa::NotStarted& unwritten) {
     const std::string text = unwritten.what();  // "not started: Step 4: ..."
     const std::size_t at = text.find("Step ");
     if (at == std::string::npos || text[at + 5] - '0' <= step) throw;
+    return "step " + std::string(1, text[at + 5]) +
+           ", not written yet, stopped the kernel at its first thread: does step " + std::to_string(step) +
+           " end with its barrier, outside of loops and branches?";
   }
+  return "";
+}
+
+// Calls it with the first and with the last thread of a block as the first one at an unwritten step.
+template <class Call>
+void from_either_end(Call call) {
+#ifndef FA_CUDA
+  for (const auto order : {fa::simt::Order::forward, fa::simt::Order::backward}) {
+    fa::simt::Settings settings = fa::simt::settings();
+    settings.order = order;
+    const fa::simt::With until_the_end_of_this_turn(settings);
+    call();
+  }
+#else
+  call();
+#endif
 }
 
 // The first pair of tiles, absorbed as far as `step`: what it moved, and the state after it.
 struct FirstPair {
   Operands operands;
   fa::DeviceMeter meter;
+  std::string question;  // of as_far_as
 
   FirstPair(int step, const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
             const fa::Tiles& tiles)
       : operands(Operands::with_empty_state(inputs, shape)) {
-    as_far_as(step, [&] { operands.absorb(options, tiles, 0, 1); });
+    question = as_far_as(step, [&] { operands.absorb(options, tiles, 0, 1); });
   }
   FirstPair(int step, const fa::Shape& shape, const fa::Options& options, const fa::Tiles& tiles)
       : FirstPair(step, fa::make_inputs(shape), shape, options, tiles) {}
@@ -202,17 +226,30 @@ inline void require_counts() {
   if (!fa::counts_bytes) SKIP("a GPU does not count bytes: see ./course profile 06");
 }
 
-inline void check_bytes(std::string_view what, fa::Index expected, fa::Index got) {
+// `question`: what to ask if there are too few.
+inline void check_bytes(std::string_view what, fa::Index expected, fa::Index got, const std::string& question = "") {
   if (got == expected) {
     SUCCEED();
   } else {
-    FAIL_CHECK(what << ": expected " << expected << " bytes, got " << got);
+    const bool ask = got < expected && !question.empty();
+    FAIL_CHECK(what << ": expected " << expected << " bytes, got " << got << (ask ? "\n" + question : ""));
   }
 }
 
-inline void check_traffic(std::string_view what, const fa::Traffic& expected, const fa::Traffic& got) {
-  check_bytes(std::string(what) + ", read", expected.read_bytes, got.read_bytes);
-  check_bytes(std::string(what) + ", written", expected.written_bytes, got.written_bytes);
+inline void check_traffic(std::string_view what, const fa::Traffic& expected, const fa::Traffic& got,
+                          const std::string& question = "") {
+  check_bytes(std::string(what) + ", read", expected.read_bytes, got.read_bytes, question);
+  check_bytes(std::string(what) + ", written", expected.written_bytes, got.written_bytes, question);
+}
+
+// m or l, a number for each query of the pair, to a few roundings.
+inline void check_rows_of(const FirstPair& pair, const fa::DeviceBuffer<float>& buffer,
+                          const std::vector<double>& expected, double relative) {
+  const fa::Index rows = fa::Index(expected.size());
+  const bool some_missing = fa::counts_bytes && pair.meter.of(buffer.name()).written_bytes < 4 * rows;
+  if (some_missing && !pair.question.empty()) UNSCOPED_INFO(pair.question);
+  fa::check_close(buffer.name(), buffer.to_host(), expected, {{"i", rows}},
+                  {.absolute = 1e-6, .relative = relative, .normwise = 1e-6});
 }
 
 // Fails unless all of the outputs are as they were before anybody wrote.
