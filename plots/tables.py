@@ -5,8 +5,8 @@ from collections.abc import Callable
 import data
 from data import PlotError
 
-KERNELS = ("lesson 05", "lesson 06")  # ours
-TIMED = (*KERNELS, "cuBLAS")
+KERNELS = ("lesson 05", "lesson 06", "lesson 11")  # ours
+TIMED = ("lesson 05", "lesson 06", "cuBLAS")  # before lesson 11
 WIDTHS = (64, 128)
 LENGTHS = (512, 4096, 8192, 16384)  # in between, the rates are those of the first two
 MIDDLE = (4096, 64)  # N and D of what is said in a sentence
@@ -83,41 +83,43 @@ def tiles_used(record: dict) -> str:
     return f"V1's tiles are the fastest of those that were tried at N = {MIDDLE[0]}: {'; '.join(used)}."
 
 
-def compared(record: dict) -> str:
-    """V1 against lesson 05, in a sentence."""
+def compared(record: dict, name: str, than: str) -> str:
+    """In a sentence: how many times fewer bytes, and how many times the speed."""
     N, D = MIDDLE
-    standard, v1 = (row_of(record["forward"][f"D = {D}"][name], N=N) for name in KERNELS)
-    if None in (standard["milliseconds"], v1["milliseconds"]):
-        raise PlotError(f"lesson 05 or lesson 06 has no time at N = {N}, D = {D}")
-    start = f"At N = {N}, D = {D}, V1 asks for {moved(standard) / moved(v1):.1f} times fewer bytes than lesson 05, and"
-    ratio = v1["milliseconds"] / standard["milliseconds"]
-    if ratio > 1:
-        return f"{start} takes {ratio:.1f} times as long: lesson 06 tells why."
-    return f"{start} is {1 / ratio:.1f} times as fast."
+    one, other = (row_of(record["forward"][f"D = {D}"][lesson], N=N) for lesson in (name, than))
+    if None in (one["milliseconds"], other["milliseconds"]):
+        raise PlotError(f"{name} or {than} has no time at N = {N}, D = {D}")
+    bytes_, speed = moved(other) / moved(one), other["milliseconds"] / one["milliseconds"]
+    asks = f"{bytes_:.1f} times fewer bytes than" if bytes_ > 1 else f"{1 / bytes_:.1f} times the bytes of"
+    takes = f"is {speed:.1f} times as fast" if speed > 1 else f"takes {1 / speed:.1f} times as long"
+    return f"At N = {N}, D = {D}, {name} asks for {asks} {than}, and {takes}."
 
 
 def times(record: dict) -> str:
     """For README.md: bytes, working memory, times."""
-    rows = []
+    rows, scratch = [], {name: [] for name in KERNELS}
     for D in WIDTHS:
         for N in (1024, 4096, 16384):
-            row = {name: row_of(record["forward"][f"D = {D}"][name], N=N) for name in TIMED}
+            row = {name: row_of(record["forward"][f"D = {D}"][name], N=N) for name in (*KERNELS, "cuBLAS")}
+            for name in KERNELS:
+                scratch[name].append(row[name]["scratch_bytes"])
             rows.append(
                 [str(N), str(D)]
                 + [decimal(moved(row[name])) for name in KERNELS]
-                + [decimal(row[name]["scratch_bytes"]) for name in KERNELS]
-                + [time(row[name]["milliseconds"]) for name in TIMED]
+                + [time(one["milliseconds"]) for one in row.values()]
             )
+    most = ", ".join(f"{decimal(max(found))} by {name}" for name, found in scratch.items())
     return "\n".join(
         [
-            f"Forward pass on one {record['gpu']}: standard attention as lesson 05 writes it, V1 of lesson 06, and standard attention by cuBLAS.",
+            f"Forward pass on one {record['gpu']}: standard attention (lesson 05), V1 (06), V2 (11), and standard attention by cuBLAS.",
             "",
-            markdown(("N", "D", "bytes: 05", "06", "scratch: 05", "06", "time: 05", "06", "cuBLAS"), rows),
+            markdown(("N", "D", "bytes: 05", "06", "11", "time: 05", "06", "11", "cuBLAS"), rows),
             "",
-            "Bytes: what the kernels ask HBM for, by formula, before any cache. Scratch: the peak of what is kept in HBM beyond q, k, v and out.",
+            f"Bytes: what the kernels ask HBM for, by formula, before any cache. Kept in HBM beyond q, k, v and out, at most: {most}.",
             conditions(record),
             tiles_used(record),
-            compared(record),
+            compared(record, "lesson 06", "lesson 05"),
+            compared(record, "lesson 11", "lesson 06"),
         ]
     )
 
@@ -353,7 +355,7 @@ def v2_heads(record: dict) -> str:
 
 # The name behind the word `table` in a marker, what makes the table, and the data that it is made from.
 TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
-    "times": (times, "h200_forward"),
+    "times": (times, "h200_v2"),
     "rates": (rates, "h200_forward"),
     "tiles": (tiles, "h200_forward"),
     "causal": (causal, "h200_forward"),
