@@ -62,10 +62,11 @@ std::string race_message(const Thread& thread, const std::string& element, const
                              " in the same launch\n");
   }
   const Place& barrier = block.last_barrier();
-  return fault_message(
-      thread, element + " is touched by two threads with no barrier between",
-      "  " + other + past(conflict.kind) + ",\n  " + text_of_thread(thread) + present(access) + ",\n  both after " +
-          (barrier.line == 0 ? "the start of the kernel" : "the barrier at " + to_string(barrier)) + '\n');
+  const std::string since = barrier.line == 0 ? "the start of the kernel" : "the barrier at " + to_string(barrier);
+  return fault_message(thread, element + " is touched by two threads with no barrier between",
+                       "  " + other + past(conflict.kind) + ",\n  " + text_of_thread(thread) + present(access) +
+                           ",\n  both after " + since +
+                           (barrier.line == 0 ? "\n" : " (in a loop, one may be a round ahead)\n"));
 }
 
 void stop(const Thread& thread, const std::string& what, const std::string& more) {

@@ -66,7 +66,7 @@ shared memory: line[1] is touched by two threads with no barrier between
   in rotate_kernel, block (0, 0, 0), thread (1, 0, 0)
   thread (0, 0, 0) read it,
   thread (1, 0, 0) writes it,
-  both after the barrier at simt_faulty_kernels.h:60)";
+  both after the barrier at simt_faulty_kernels.h:60 (in a loop, one may be a round ahead))";
 // [/missing-barrier]
 
 // [missing-warp-barrier]
@@ -84,7 +84,7 @@ shared memory: sums[1] is touched by two threads with no barrier between
   in warp_sum_kernel, block (0, 0, 0), thread (1, 0, 0)
   thread (0, 0, 0) read it,
   thread (1, 0, 0) writes it,
-  both after the barrier at simt_faulty_kernels.h:77)";
+  both after the barrier at simt_faulty_kernels.h:77 (in a loop, one may be a round ahead))";
 // [/missing-warp-barrier]
 
 // [two-blocks]
