@@ -29,8 +29,10 @@ SHOWN_FIGURES = {
     "headline": "bytes and memory against N",
     "04_traffic_n": "bytes against N, on logarithmic axes",
     "04_traffic_sram": "bytes against the size of SRAM",
+    "06_tiles": "bytes and time against the size of a tile, on a GPU",
     "04_memory": "memory against N",
     "04_roofline": "what the bytes allow: the roofline",
+    "tile_walk": "the order of the tiles, as ./course demo tiles walks",
 }
 
 
