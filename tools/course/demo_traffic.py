@@ -243,7 +243,7 @@ def explain() -> None:
 
 
 def draw_figures(out: Path) -> list[str]:
-    """Draws them, names those of a lecture, and returns their paths."""
+    """Draws them, names those of a lecture, and returns the names."""
     log = ROOT / ".course" / "logs" / "figures.log"
     with screen.progress("drawing the figures"):
         code, output = process.stream([sys.executable, "plots/make.py", "--out", str(out.resolve())], ROOT, log)
@@ -255,7 +255,7 @@ def draw_figures(out: Path) -> list[str]:
     for name, what in SHOWN_FIGURES.items():
         screen.say(f"{name + '.svg':21}{what}", indent=2)
     screen.say("What comes next: ./course shows the lessons, and where you are.", indent=2)
-    return [str(out / f"{name}.svg") for name in SHOWN_FIGURES]
+    return [f"{name}.svg" for name in SHOWN_FIGURES]
 
 
 def json_text(shown: dict) -> str:
