@@ -90,9 +90,9 @@ def main(arguments: list[str]) -> int:
         screen.code("")
         right = demo_kernels.show(runs)
         failure = demo_gpu.show(shown) if len(cases) > 1 else None  # not where a shape was asked for
-        for case, waiting in zip(cases, measured, strict=True):
-            with screen.progress("counting bytes"):
-                algorithms = waiting.result()["algorithms"]
+        with screen.progress("counting bytes"):
+            tables = [waiting.result()["algorithms"] for waiting in measured]
+        for case, algorithms in zip(cases, tables, strict=True):
             shown["cases"].append(asdict(case) | {"algorithms": algorithms})
             right = show_case(case, algorithms) and right
         explain()
