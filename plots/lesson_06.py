@@ -3,6 +3,7 @@
 import speed
 import style
 import tables
+import tile_size
 from data import PlotError
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -130,5 +131,6 @@ def times(record: dict) -> Figure:
 FIGURES = {
     "06_memory": (memory, "06_memory"),
     "06_speed": (times, "h200_forward"),
+    "06_tiles": (tile_size.draw, "h200_forward", "roofs"),
     "06_traffic": (traffic, "06_traffic", "h200_profile_05", "h200_profile_06"),
 }

@@ -4,6 +4,7 @@ import math
 
 import speed
 import style
+import tile_walk
 from data import FOLDER, PlotError
 from matplotlib.figure import Figure
 from style import COLORS, MARKERS
@@ -168,6 +169,11 @@ def times(record: dict) -> Figure:
     )
 
 
-FIGURES = {"11_memory": (memory, "11_memory"), "11_traffic": (traffic, "11_traffic"), "11_waves": (waves,)}
+FIGURES = {
+    "11_memory": (memory, "11_memory"),
+    "11_traffic": (traffic, "11_traffic"),
+    "11_waves": (waves,),
+    "tile_walk": (tile_walk.draw,),
+}
 if (FOLDER / "h200_v2.json").exists():  # written by record_v2.py, on a GPU
     FIGURES |= {"11_heads": (heads, "h200_v2"), "11_speed": (times, "h200_v2")}

@@ -48,12 +48,15 @@ SETTINGS = {
 }
 
 
-def figure(title: str, subtitle: str, notes: str, wide: bool = False, right: float = 1.7) -> tuple[Figure, list[Axes]]:
+def figure(
+    title: str, subtitle: str, notes: str, wide: bool = False, right: float = 1.7, height: float | None = None
+) -> tuple[Figure, list[Axes]]:
     """One panel, or two in a wide figure. The title states what is found; `notes` say what was measured and how, in
-    small lines. `right` is the room for labels beside each panel, in inches."""
+    small lines. `right` is the room for labels beside each panel, in inches; `height` that of the figure."""
     matplotlib.rcdefaults()  # nobody's own matplotlibrc
     matplotlib.rcParams.update(SETTINGS)
-    width, height = (10.4, 5.0) if wide else (8.2, 5.1)
+    width, usual = (10.4, 5.0) if wide else (8.2, 5.1)
+    height = height or usual
     made = Figure(figsize=(width, height), facecolor="white")  # opaque: pages may be dark
     edge, ticks, panels = 0.2, 0.95, 2 if wide else 1
     made.text(edge / width, 1 - 0.3 / height, title, fontsize=14, fontweight="bold", va="center")

@@ -187,7 +187,8 @@ def _parser() -> Parser:
     lesson(one)
     commands.add_parser(
         "demo",
-        help="show the bytes moved and the memory used, with figures; `demo invariant` shows the online softmax",
+        help="count the bytes moved, live, and show figures; `demo tiles` walks over the tiles, `demo invariant` shows "
+        "the online softmax",
         add_help=False,
     )
     one = add(

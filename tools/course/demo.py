@@ -2,7 +2,7 @@
 
 from .errors import UsageError
 
-DEMONSTRATIONS = ("traffic", "invariant")
+DEMONSTRATIONS = ("traffic", "tiles", "invariant")
 
 
 def run(arguments: list[str]) -> int:
@@ -14,6 +14,10 @@ def run(arguments: list[str]) -> int:
         from . import demo_traffic
 
         return demo_traffic.main(rest)
+    if name == "tiles":
+        from . import demo_tiles
+
+        return demo_tiles.main(rest)
     if name == "invariant":
         from . import demo_invariant
 

@@ -12,9 +12,9 @@ TOKENS, HEADS, D = 16384, 32, 64
 LENGTHS = (1024, 4096)
 
 
-def show() -> CourseError | None:
-    """Says in a line why there is nothing to show, or shows it. What went wrong is returned, since the rest of the
-    demonstration does not hang on it."""
+def show(shown: dict) -> CourseError | None:
+    """Says in a line why there is nothing to show, or shows it and notes it in `shown`. What went wrong is returned,
+    since the rest of the demonstration does not hang on it."""
     screen.code("")
     if missing := what_is_missing():
         screen.say(missing, indent=2)
@@ -31,6 +31,7 @@ def show() -> CourseError | None:
             ("The kernels did not run on this machine's GPU: the end of this output says why.", "bold red"), indent=2
         )
         return error
+    shown["gpu"] = [{"shape": shape(N)} | answer for N, answer in answers.items()]
     show_times(answers)
     return None
 
@@ -85,14 +86,22 @@ def milliseconds(seconds: float) -> str:
 
 
 def conclude(N: int, runs: list[dict]) -> None:
-    """What time says beside the bytes: standard attention, and V1 with the tiles that were fastest."""
+    """What time says beside the bytes: standard attention, V1 with the tiles that were fastest, and V2."""
     timed = sorted((run for run in runs if "seconds" in run), key=lambda run: run["seconds"])
-    standard, v1 = (next((run for run in timed if run["name"] == name), None) for name in ("standard", "V1"))
-    if standard is None or v1 is None:
+    standard, v1, v2 = (next((run for run in timed if run["name"] == name), None) for name in ("standard", "V1", "V2"))
+    if standard is None:
         return
-    fewer = total(standard["formula"]) / total(v1["formula"])
-    faster = standard["seconds"] / v1["seconds"]
-    time = f"is {faster:.1f} times as fast as" if faster >= 1 else f"takes {1 / faster:.1f} times as long as"
-    screen.say(f"At N = {N}, V1 asks for {fewer:.1f} times fewer bytes, and {time} standard attention.", indent=2)
-    if faster < fewer:
-        screen.say("Fewer bytes are not yet less time: lesson 06 says why.", indent=2)
+    behind = False
+    for run in (v1, v2):
+        if run is None:
+            continue
+        fewer = total(standard["formula"]) / total(run["formula"])
+        faster = standard["seconds"] / run["seconds"]
+        time = f"is {faster:.1f} times as fast as" if faster >= 1 else f"takes {1 / faster:.1f} times as long as"
+        name = run["name"]
+        screen.say(
+            f"At N = {N}, {name} asks for {fewer:.1f} times fewer bytes, and {time} standard attention.", indent=2
+        )
+        behind = behind or (name == "V1" and faster < fewer)
+    if behind:
+        screen.say("Fewer bytes are not yet less time: lessons 06 and 11 say why.", indent=2)

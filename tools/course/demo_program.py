@@ -2,6 +2,9 @@
 
 import json
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from .build import Build
@@ -25,13 +28,30 @@ class NoDevice(InternalError):
 
 def ask(program: Path, flags: dict) -> dict:
     """What the program answers. Raises UsageError if it rejects a flag, NoDevice, or InternalError if it fails."""
+    with closing(follow(program, flags)) as answers:
+        (answer,) = answers
+    return answer
+
+
+def follow(program: Path, flags: dict) -> Iterator[dict]:
+    """A program that answers in many lines: yields each as soon as it is there. Close it to end the program early."""
     words = [str(word) for pair in flags.items() for word in pair]
-    done = subprocess.run([str(program), *words], capture_output=True, text=True)
-    said = done.stderr.strip().removeprefix(f"{program.name}: ")
-    if done.returncode == USAGE:
+    with (
+        tempfile.TemporaryFile("w+") as stderr,
+        subprocess.Popen([str(program), *words], stdout=subprocess.PIPE, stderr=stderr, text=True) as child,
+    ):
+        try:
+            for answer in child.stdout:
+                yield json.loads(answer)
+            code = child.wait()
+        finally:
+            if child.poll() is None:
+                child.kill()
+        stderr.seek(0)
+        said = stderr.read().strip().removeprefix(f"{program.name}: ")
+    if code == USAGE:
         raise UsageError(said)
-    if done.returncode == NO_DEVICE:
+    if code == NO_DEVICE:
         raise NoDevice(said)
-    if done.returncode != 0:
-        raise InternalError(f"{program.name} ended with exit code {done.returncode}.", *said.splitlines()[-5:])
-    return json.loads(done.stdout)
+    if code != 0:
+        raise InternalError(f"{program.name} ended with exit code {code}.", *said.splitlines()[-5:])

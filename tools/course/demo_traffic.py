@@ -1,12 +1,16 @@
 """`./course demo`: how many bytes each algorithm moves through HBM, and how much memory it keeps."""
 
+import argparse
+import json
+import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from . import demo_gpu, demo_kernels, demo_program, demo_screen, process, screen
+from . import demo_gpu, demo_kernels, demo_live, demo_program, demo_screen, process, screen
 from .build import Build
 from .demo_screen import COLORS, line, same_bytes, size, total
 from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
@@ -20,6 +24,16 @@ LARGEST = 2**31 - 1
 MOST_SRAM = 1 << 26  # bytes; far more than any chip has
 LONGEST = 100_000_000  # queries or keys; the formulas go over them tile by tile
 FIGURES = ROOT / ".course" / "figures"
+# What a lecture shows, in this order; plots/make.py draws some more.
+SHOWN_FIGURES = {
+    "headline": "bytes and memory against N",
+    "04_traffic_n": "bytes against N, on logarithmic axes",
+    "04_traffic_sram": "bytes against the size of SRAM",
+    "06_tiles": "bytes and time against the size of a tile, on a GPU",
+    "04_memory": "memory against N",
+    "04_roofline": "what the bytes allow: the roofline",
+    "tile_walk": "the order of the tiles, as ./course demo tiles walks",
+}
 
 
 @dataclass(frozen=True)
@@ -61,34 +75,56 @@ MODELS = [
 
 
 def main(arguments: list[str]) -> int:
-    cases, out = parse(arguments)
+    cases, flags = parse(arguments)
     start = time.monotonic()
     traffic, kernels = demo_program.build(Build(), "demo_traffic", "demo_kernels")
-    # Flags are judged by the program. Everything runs before anything is shown, so that bad ones get no half answer.
-    with screen.progress("counting bytes"), ThreadPoolExecutor() as pool:
-        counted = pool.submit(demo_kernels.count, kernels)
-        measured = list(pool.map(lambda case: demo_program.ask(traffic, case.flags())["algorithms"], cases))
-
-    right = demo_kernels.show(counted.result())
-    failure = demo_gpu.show() if len(cases) > 1 else None  # not where a shape was asked for
-    for case, algorithms in zip(cases, measured, strict=True):
-        right = show_case(case, algorithms) and right
-    explain()
-    draw_figures(out)
+    # Flags are judged by the program. That is quick, and comes before anything is shown: bad ones get no half answer.
+    for case in cases:
+        demo_program.ask(traffic, case.flags() | {"--count": 0})
+    shown = {"cases": []}
+    with silence(flags.json), ThreadPoolExecutor() as pool:
+        measured = [pool.submit(demo_program.ask, traffic, case.flags()) for case in cases]
+        demo_kernels.introduce()
+        runs, steps = demo_live.run(kernels, flags.pace)
+        shown["kernels"] = {"shape": demo_kernels.SHAPE, "steps": steps, "runs": runs}
+        screen.code("")
+        right = demo_kernels.show(runs)
+        failure = demo_gpu.show(shown) if len(cases) > 1 else None  # not where a shape was asked for
+        with screen.progress("counting bytes"):
+            tables = [waiting.result()["algorithms"] for waiting in measured]
+        for case, algorithms in zip(cases, tables, strict=True):
+            shown["cases"].append(asdict(case) | {"algorithms": algorithms})
+            right = show_case(case, algorithms) and right
+        explain()
+        shown["figures"] = draw_figures(flags.out)
+        write(json_text(shown), flags.out / "demo.json")
+    if flags.json:
+        print(json_text(shown), end="")
     screen.note(f"this took {time.monotonic() - start:.0f} s")
     if failure:
         raise failure
     return RIGHT if right else NOT_RIGHT
 
 
-def parse(arguments: list[str]) -> tuple[list[Case], Path]:
+@contextmanager
+def silence(wanted: bool):
+    """With --json, stdout holds one document and nothing else."""
+    console, before = screen.console, screen.console.quiet
+    console.quiet = before or wanted
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+def parse(arguments: list[str]) -> tuple[list[Case], argparse.Namespace]:
     parser = Parser(
         prog="./course demo",
-        description="Runs the CUDA kernels of standard attention and FlashAttention (V1) on this CPU and counts their bytes "
-        "through HBM. Without a shape of your own it times them on a GPU too, where a GPU and nvcc are. Then runs standard "
-        "attention, V1 and FlashAttention-2's loop order (V2) on metered memory, and shows bytes, memory and FLOPs of the "
-        "forward pass at shapes of real models, or at your own. `./course demo invariant --help`: how the online softmax "
-        "evolves.",
+        description="Runs the CUDA kernels of standard attention, FlashAttention (V1) and FlashAttention-2 (V2) on this "
+        "CPU and counts their bytes through HBM, live, buffer by buffer. Without a shape of your own it times them on a "
+        "GPU too, where a GPU and nvcc are. Then runs the same algorithms on metered memory, and shows bytes, memory and "
+        "FLOPs of the forward pass at shapes of real models, or at your own. `./course demo tiles --help`: which tiles are "
+        "read and written in which order. `./course demo invariant --help`: how the online softmax evolves.",
         epilog="example: ./course demo --N 2048 --D 128 --H 32 --causal",
     )
     for flag, meaning in {"--B": "batches", "--H": "heads", "--D": "columns of a head"}.items():
@@ -107,21 +143,27 @@ def parse(arguments: list[str]) -> tuple[list[Case], Path]:
     parser.add_argument(
         "--dtype", choices=("fp16", "fp32"), default="fp16", help="of the matrices (default: %(default)s)"
     )
+    demo_live.add_flags(parser)
     parser.add_argument(
-        "--out", default=str(FIGURES), metavar="DIR", help="where the figures go (default: .course/figures)"
+        "--out",
+        default=str(FIGURES),
+        metavar="DIR",
+        help="where the figures go, and demo.json with all that is shown (default: .course/figures)",
     )
     flags = parser.parse_args(arguments)
     check_flags(flags)
+    flags.pace = demo_live.pace(flags.pace, flags.json)
+    flags.out = Path(flags.out)
     common = {"causal": flags.causal, "sram": flags.sram, "element_bytes": 2 if flags.dtype == "fp16" else 4}
     if all(value is None for value in (flags.B, flags.H, flags.N, flags.Nq, flags.Nk, flags.D)):
-        return [replace(model, **common) for model in MODELS], Path(flags.out)
+        return [replace(model, **common) for model in MODELS], flags
 
     def given(value: int | None, otherwise: int) -> int:
         return otherwise if value is None else value
 
     N = given(flags.N, 1024)
     shape = (given(flags.B, 1), given(flags.H, 1), given(flags.Nq, N), given(flags.Nk, N), given(flags.D, 64))
-    return [Case("Your shape", *shape, **common)], Path(flags.out)
+    return [Case("Your shape", *shape, **common)], flags
 
 
 def check_flags(flags) -> None:
@@ -200,7 +242,8 @@ def explain() -> None:
         screen.say("· " + sentence, indent=2)
 
 
-def draw_figures(out: Path) -> None:
+def draw_figures(out: Path) -> list[str]:
+    """Draws them, names those of a lecture, and returns the names."""
     log = ROOT / ".course" / "logs" / "figures.log"
     with screen.progress("drawing the figures"):
         code, output = process.stream([sys.executable, "plots/make.py", "--out", str(out.resolve())], ROOT, log)
@@ -208,5 +251,20 @@ def draw_figures(out: Path) -> None:
         raise InternalError("The figures could not be drawn.", *output.strip().splitlines()[-5:])
     screen.code("")
     where = out.relative_to(ROOT) if out.is_relative_to(ROOT) else out
-    screen.say(f"The figures: {where}. Open headline.svg first.", indent=2)
+    screen.say((f"The figures: {where}", "bold"))
+    for name, what in SHOWN_FIGURES.items():
+        screen.say(f"{name + '.svg':21}{what}", indent=2)
     screen.say("What comes next: ./course shows the lessons, and where you are.", indent=2)
+    return [f"{name}.svg" for name in SHOWN_FIGURES]
+
+
+def json_text(shown: dict) -> str:
+    return json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
+
+
+def write(text: str, path: Path) -> None:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)

@@ -1,5 +1,8 @@
 """The demonstration of kernels and traffic: what it says, on which machine, and its exit code."""
 
+import contextlib
+import io
+import json
 import sys
 import tempfile
 import unittest
@@ -7,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import cuda_tools
-from course import demo_gpu, demo_kernels, demo_program, demo_screen, demo_traffic, lessons, screen
+from course import demo_gpu, demo_kernels, demo_live, demo_program, demo_screen, demo_traffic, lessons, screen
 from course.errors import InternalError, UsageError
 from course_folder import CourseFolder
 
@@ -37,11 +40,18 @@ def counted(run, buffers=("q", "m")):
 
 
 STANDARD = kernel("standard", shared_bytes=0, read=10485760, written=2228224, scratch_bytes=2097152)
-EMULATED = [counted(STANDARD, ("q", "S")), counted(kernel()), counted(kernel(Bc=64, read=2392064, written=1216512))]
+V2 = kernel("V2", shared_bytes=41728, read=2228224, written=133120, scratch_bytes=2048)
+EMULATED = [
+    counted(STANDARD, ("q", "S")),
+    counted(kernel()),
+    counted(kernel(Bc=64, read=2392064, written=1216512)),
+    counted(V2, ("q", "lse")),
+]
 ON_GPU = [
     STANDARD | {"seconds": 0.0512},
     kernel(seconds=0.204),
     kernel(Bc=64, read=2392064, written=1216512, seconds=0.1024),
+    V2 | {"seconds": 0.0256},
 ]
 
 
@@ -97,21 +107,24 @@ class Kernels(CourseFolder):
         self.assertIn(["S", "5,242,880", "1,114,112"], lines)
         self.assertIn(["m", "2,260,992", "1,148,928"], lines)
         for title in ("counted", "formula"):
-            self.assertIn([title, "10,485,760", "2,228,224", "4,521,984", "2,297,856"], lines)
-        self.assertIn(["sectors", "327,680", "69,632", "141,312", "71,808"], lines)
+            row = [title, "10,485,760", "2,228,224", "4,521,984", "2,297,856", "2,228,224", "133,120"]
+            self.assertIn(row, lines)
+        self.assertIn(["sectors", "327,680", "69,632", "141,312", "71,808", "69,632", "4,160"], lines)
+        self.assertIn("that move at once, were used whole.", self.output())
         self.assertIn("Count and formula agree to the byte.", self.output())
-        self.assertIn("12 of their rows", self.output())
-        self.assertIn("1.9 and 3.5 times fewer", self.output())
+        self.assertIn("16 of their rows", self.output())
+        self.assertIn("V1 moves 1.9 and 3.5 times fewer than standard.", self.output())
+        self.assertIn("V2 moves 5.4 times fewer.", self.output())
 
     def test_a_byte_too_many_is_told(self):
         wrong = EMULATED[2] | {"formula": traffic(2392064, 1216511)}
-        self.assertFalse(demo_kernels.show([*EMULATED[:2], wrong]))
+        self.assertFalse(demo_kernels.show([*EMULATED[:2], wrong, EMULATED[3]]))
         self.assertIn("do NOT agree for: V1, 32×64.", self.output())
 
     def test_sectors_that_were_not_used_whole_are_told(self):
         wasted = EMULATED[0]["counted"] | {"read_sectors": 10**6}
         self.assertTrue(demo_kernels.show([EMULATED[0] | {"counted": wasted}, *EMULATED[1:]]))
-        self.assertIn("carried 16.6 that were asked for", self.output())
+        self.assertIn("were used whole; standard's carried 11.9.", self.output())
 
 
 class OnGpu(CourseFolder):
@@ -122,7 +135,8 @@ class OnGpu(CourseFolder):
             mock.patch.object(demo_program, "build", side_effect=lambda where, name: [where.binary(name)]) as build,
             mock.patch.object(demo_program, "ask", side_effect=ask),
         ):
-            failure = demo_gpu.show()
+            self.shown = {}
+            failure = demo_gpu.show(self.shown)
         self.built = build.called
         return failure
 
@@ -138,7 +152,9 @@ class OnGpu(CourseFolder):
         for text in ("NVIDIA H200", "16,384 tokens, 32 heads", "N = 1024", "N = 4096", "12.7 MB", "51.2 ms", "204 ms"):
             self.assertIn(text, self.output())
         self.assertIn("At N = 4096, V1 asks for 3.5 times fewer bytes, and takes 2.0 times as long", self.output())
+        self.assertIn("At N = 4096, V2 asks for 5.4 times fewer bytes, and is 2.0 times as fast as", self.output())
         self.assertIn("not yet less time", self.output())
+        self.assertEqual([answer["shape"]["--N"] for answer in self.shown["gpu"]], [1024, 4096])
 
     def test_bytes_and_time_may_fall_together(self):
         self.assertIsNone(self.show(self.answer(ON_GPU[0], kernel(seconds=0.0128))))
@@ -185,15 +201,19 @@ class Whole(CourseFolder):
         def ask(program, flags):
             if isinstance(table, Exception):
                 raise table
-            return {"runs": kernels} if program == Path("demo_kernels") else {"algorithms": table}
+            return {"algorithms": table}
 
         with (
             mock.patch.object(demo_program, "build", side_effect=lambda where, *names: [Path(name) for name in names]),
             mock.patch.object(demo_program, "ask", side_effect=ask),
+            mock.patch.object(demo_live, "run", return_value=(kernels, [])) as self.live,
             mock.patch.object(demo_gpu, "show", return_value=failure) as self.gpu,
-            mock.patch.object(demo_traffic, "draw_figures"),
+            mock.patch.object(demo_traffic, "draw_figures", return_value=["headline.svg"]),
+            contextlib.redirect_stdout(io.StringIO()) as stdout,
         ):
-            return demo_traffic.main(list(arguments))
+            code = demo_traffic.main(["--out", str(self.root / "shown"), *arguments])
+        self.stdout = stdout.getvalue()
+        return code
 
     def test_all_models_and_the_gpu(self):
         self.assertEqual(self.run_demo(), 0)
@@ -217,7 +237,17 @@ class Whole(CourseFolder):
         self.assertIn("How to read this", self.output())
 
     def test_bad_flags_show_nothing(self):
-        for arguments in (["--N", "-1"], ["--N", "1.5"], ["--sram", "1"], ["--dtype", "fp8"], ["--out", ""], ["x"]):
+        for arguments in (
+            ["--N", "-1"],
+            ["--N", "1.5"],
+            ["--sram", "1"],
+            ["--dtype", "fp8"],
+            ["--out", ""],
+            ["x"],
+            ["--pace", "-1"],
+            ["--pace", "quick"],
+            ["--pace", "nan"],
+        ):
             with self.subTest(arguments), self.assertRaises(UsageError):
                 self.run_demo(*arguments)
         self.assertEqual(self.output(), "")
@@ -225,18 +255,35 @@ class Whole(CourseFolder):
     def test_what_the_program_rejects_shows_no_half_answer(self):
         with self.assertRaisesRegex(UsageError, "too large"):
             self.run_demo("--N", "100000000", table=UsageError("too large"))
-        self.assertEqual(self.output(), "counting bytes ...\n")
+        self.assertEqual(self.output(), "")
+        self.live.assert_not_called()
+
+    def test_one_document_holds_all_that_is_shown(self):
+        self.assertEqual(self.run_demo("--json"), 0)
+        document = json.loads(self.stdout)
+        self.assertEqual(document["kernels"]["runs"], EMULATED)
+        self.assertEqual([case["title"] for case in document["cases"]], [case.title for case in demo_traffic.MODELS])
+        self.assertEqual(document["cases"][0]["algorithms"], TABLE)
+        self.assertEqual(document["figures"], ["headline.svg"])
+        self.assertEqual(json.loads((self.root / "shown" / "demo.json").read_text(encoding="utf-8")), document)
+        self.assertNotIn("CUDA kernels", self.output())  # nothing else on stdout
+
+    def test_without_json_the_document_goes_to_the_folder_only(self):
+        self.assertEqual(self.run_demo("--N", "512"), 0)
+        self.assertEqual(self.stdout, "")
+        document = json.loads((self.root / "shown" / "demo.json").read_text(encoding="utf-8"))
+        self.assertEqual(document["cases"][0]["title"], "Your shape")
 
     def test_tables_fit_the_terminal(self):
         for width in (60, 80, 100):
             self.said.clear()
             with mock.patch.object(screen, "width", return_value=width):
-                demo_kernels.show_buffers(EMULATED[:2])
+                demo_kernels.show_buffers([EMULATED[0], EMULATED[1], EMULATED[3]])
                 demo_kernels.show_totals(EMULATED)
                 demo_gpu.show_length(4096, ON_GPU)
                 demo_traffic.show_case(demo_traffic.MODELS[0], TABLE)
             rows = [line for line in self.output().splitlines() if "  " in line.strip()]
-            self.assertEqual(len(rows), 8 + 4 + 4 + 5)
+            self.assertEqual(len(rows), 9 + 5 + 5 + 5)
             self.assertLessEqual(max(map(len, rows)), width)
 
 
