@@ -18,8 +18,9 @@
 //   - The same inputs give the same bits, on every run.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
-// that fa::validate rejects, an H above 65535, a negative first_tile, and an operand of another size; with
-// std::length_error tiles that do not fit into the shared memory of a block, with both sizes.
+// that fa::validate rejects, a negative first_tile, and an operand of another size. attention_backward and absorb_tiles
+// also reject an H above 65535 so, and with std::length_error tiles that do not fit into the shared memory of a block,
+// with both sizes.
 
 #pragma once
 
