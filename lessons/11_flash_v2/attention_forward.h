@@ -16,6 +16,9 @@
 //   - A block uses exactly shared_memory_bytes(D) of shared memory.
 //   - No memory is allocated, and the same inputs give the same bits, on every run.
 //
+// All of it holds as long as finite operands give scores, and weighted sums of v, that are finite in float, term by
+// term: u is divided by l at the end only, so it may be Nk times as large as v.
+//
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape or options that
 // fa::validate rejects, more than 65535 heads or batches, D above 128, and an operand of another size; with
 // std::length_error tiles that do not fit into the shared memory of a block, with both sizes.

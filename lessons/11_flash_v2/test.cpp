@@ -132,11 +132,19 @@ TEST_CASE("the diagonal may cross several tiles of a block, and end anywhere", "
   }
 }
 
+TEST_CASE("the first query of a block may miss a single key of a tile", "[step4]") {
+  for (const fa::Shape& shape : {fa::Shape{.Nq = 2, .Nk = 32, .D = 3}, fa::Shape{.Nq = 64, .Nk = 94, .D = 3}}) {
+    check_lse_of_a_block(fa::make_inputs(shape), shape, {.causal = true});
+  }
+}
+
 TEST_CASE("a hidden key does not reach lse, even if it is NaN", "[step4]") { check_hidden_keys_do_not_reach_lse(); }
 
 TEST_CASE("lse is right to 1e-6 at logits of 1e3", "[step4]") {
   for (const float size : {-1e3f, 1e3f}) check_lse_of_logits(size);
 }
+
+TEST_CASE("the lowest scores are not taken for -inf", "[step4]") { check_low_scores(4); }
 
 TEST_CASE("S and P cost no byte: a block reads q once, and each tile of K and V once", "[step4]") {
   require_counts();
@@ -204,6 +212,9 @@ TEST_CASE("out and lse agree with the oracle on inputs of every kind and any sca
     check_both_masks(fa::make_inputs(shape, kind), shape);
   }
   for (const float scale : {0.0f, -0.7f, 100.0f}) check_both_masks(fa::make_inputs(shape), shape, scale);
+  // Under a negative scale the largest q · k is the lowest score.
+  const fa::Shape head{.Nq = 20, .Nk = 40, .D = 19};
+  for (const float scale : {-5.0f, -100.0f}) check_both_masks(fa::make_inputs(head), head, scale);
 }
 
 TEST_CASE("two runs over parts of the keys merge into one run over all", "[step5]") {
@@ -223,6 +234,13 @@ TEST_CASE("a score of -inf weighs nothing, one of +inf makes its row NaN", "[ste
   // Weights of 0 alone, and one of the values NaN: 0 · NaN is NaN.
   fa::Inputs inputs{.q = {1, 1}, .k = std::vector<float>(4, -fa::infinity), .v = {1, fa::nan, 5, 2}, .dout = {}};
   check_both_masks(inputs, fa::infinite_scores_shape);
+}
+
+TEST_CASE("the lowest scores weigh as much as any others", "[step5]") { check_low_scores(5); }
+
+TEST_CASE("0 in a query and inf in a key make the row NaN", "[step5]") {
+  check_both_masks({.q = {0, 1, 1, 1}, .k = {fa::infinity, 1, 2, 1}, .v = {1, 2, 3, 4}, .dout = {}},
+                   {.Nq = 2, .Nk = 2, .D = 2});
 }
 
 TEST_CASE("formula = count, to the byte, whatever the shape, causal or not", "[step5]") {
@@ -267,10 +285,12 @@ TEST_CASE("an index may need more than 32 bits", "[step5][large]") { check_64_bi
 TEST_CASE("bad arguments are named, and nothing is written", "[step5]") {
   const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 2};
   run(fa::make_inputs(shape), shape, {});  // what is right is not rejected
-  check_rejected("", {.Nq = 2, .Nk = -3, .D = 2}, "Nk = -3");
-  check_rejected("", {.Nq = 2, .Nk = 3, .D = 129}, "D = 129");
-  check_rejected("", {.H = 65536, .Nq = 2, .Nk = 3, .D = 2}, "H = 65536");
-  check_rejected("", {.B = 65536, .Nq = 2, .Nk = 3, .D = 2}, "B = 65536");
-  check_rejected("", shape, "scale", {.scale = fa::nan});
-  for (const std::string name : {"q", "k", "v", "out", "lse"}) check_rejected(name, shape, name + " has ");
+  check_rejected({.Nq = 2, .Nk = -3, .D = 2}, "Nk = -3");
+  check_rejected({.Nq = 2, .Nk = 3, .D = 129}, "D = 129");
+  check_rejected({.H = 65536, .Nq = 2, .Nk = 3, .D = 2}, "H = 65536");
+  check_rejected({.B = 65536, .Nq = 2, .Nk = 3, .D = 2}, "B = 65536");
+  check_rejected(shape, "scale", {.scale = fa::nan});
+  for (const std::string name : {"q", "k", "v", "out", "lse"}) check_size_rejected(name);
 }
+
+TEST_CASE("65535 heads are accepted, and as many batches", "[step5]") { check_most_heads_and_batches(); }

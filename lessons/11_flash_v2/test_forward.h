@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,6 +84,20 @@ inline void check_hidden_keys_do_not_reach_lse() {
   const std::vector<float> lse = Partly(4, inputs, shape, {.causal = true}).operands.lse.to_host();
   CHECK(std::none_of(lse.begin(), lse.begin() + 35, [](float x) { return std::isnan(x); }));
   CHECK(std::all_of(lse.begin() + 35, lse.end(), [](float x) { return std::isnan(x); }));
+}
+
+// A finite number that stands for −inf is a score like any other. Three of them in one tile, and three in two tiles.
+inline void check_low_scores(int step) {
+  for (const float low : {-2e6f, -2e9f, -2e30f, std::numeric_limits<float>::lowest()}) {
+    CAPTURE(low);
+    const fa::Inputs one_tile{.q = {1}, .k = {low, low, low}, .v = {1, 3, 5}, .dout = {}};
+    for (const fa::Inputs& inputs : {one_tile, one_row({{low, low}, {low}}, {1, 3, 5})}) {
+      const Partly run(step, inputs, {.Nq = 1, .Nk = fa::Index(inputs.k.size()), .D = 1});
+      const std::vector lse{double(low) + std::log(3.0)};  // in float this is `low`, but for the first
+      fa::check_close("lse", run.operands.lse.to_host(), lse, {{"i", 1}}, by_hand);
+      if (step == 5) fa::check_close("out", run.operands.out.to_host(), std::vector{3.0}, {{"i", 1}}, by_hand);
+    }
+  }
 }
 
 inline void check_lse_of_logits(float size) {
@@ -212,14 +227,31 @@ inline void check_64_bit_indices() {
 }
 #endif
 
-// `one_less` names an operand that lacks an element.
-inline void check_rejected(const std::string& one_less, const fa::Shape& asked, const std::string& text,
-                           const fa::Options& options = {}) {
+inline void check_rejected(const fa::Shape& asked, const std::string& text, const fa::Options& options = {}) {
   const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 2};
-  Operands operands(fa::make_inputs(shape), shape, one_less);
+  Operands operands(fa::make_inputs(shape), shape);
   operands.shape = asked;
   fa::check_rejects([&] { operands.forward(options); }, text);
   check_unwritten(operands);
+}
+
+// An element too few, and one too many.
+inline void check_size_rejected(const std::string& operand) {
+  const fa::Shape shape{.Nq = 2, .Nk = 3, .D = 2};
+  for (const int more : {-1, 1}) {
+    CAPTURE(operand, more);
+    Operands operands(fa::make_inputs(shape), shape, operand, more);
+    fa::check_rejects([&] { operands.forward({}); }, operand + " has ");
+    check_unwritten(operands);
+  }
+}
+
+// Without a query nothing is launched: the emulator would take long.
+inline void check_most_heads_and_batches() {
+  for (const fa::Shape& shape : {fa::Shape{.H = 65535, .Nq = 0, .Nk = 0}, fa::Shape{.B = 65535, .Nq = 0, .Nk = 0}}) {
+    CAPTURE(shape);
+    CHECK_NOTHROW(run(fa::make_inputs(shape), shape, {}));
+  }
 }
 
 }  // namespace support

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,21 +31,22 @@ struct Result {
   std::vector<float> out, lse;
 };
 
-// All operands, in HBM; the outputs poisoned. `one_less` names an operand that lacks an element.
+// All operands, in HBM; the outputs poisoned. `resized` names an operand that has `more` elements than it should.
 struct Operands {
   fa::Shape shape;
   fa::DeviceBuffer<float> q, k, v, out, lse;
 
-  Operands(const fa::Inputs& inputs, const fa::Shape& of, std::string_view one_less = "")
+  Operands(const fa::Inputs& inputs, const fa::Shape& of, std::string_view resized = "", int more = 0)
       : shape(of),
-        q("q", part(inputs.q, one_less == "q")),
-        k("k", part(inputs.k, one_less == "k")),
-        v("v", part(inputs.v, one_less == "v")),
-        out("out", fa::query_elements(of) - (one_less == "out")),
-        lse("lse", fa::query_rows(of) - (one_less == "lse")) {}
+        q("q", with_more(inputs.q, resized == "q" ? more : 0)),
+        k("k", with_more(inputs.k, resized == "k" ? more : 0)),
+        v("v", with_more(inputs.v, resized == "v" ? more : 0)),
+        out("out", fa::query_elements(of) + (resized == "out" ? more : 0)),
+        lse("lse", fa::query_rows(of) + (resized == "lse" ? more : 0)) {}
 
-  static std::span<const float> part(const std::vector<float>& values, bool one_less) {
-    return std::span(values).first(values.size() - std::size_t{one_less});
+  static std::vector<float> with_more(std::vector<float> values, int more) {
+    values.resize(std::size_t(fa::Index(values.size()) + more));
+    return values;
   }
 
   void forward(const fa::Options& options) { lesson::attention_forward(q, k, v, out, lse, shape, options); }
