@@ -95,7 +95,7 @@ def waves() -> Figure:
     style.panel_title(right, "Any chip: percent at work")
     ratios = [step / 200 for step in range(1, 201)] + [1 + step / 400 for step in range(1, 12001)]
     right.plot(ratios, [busy(ratio, 1.0) for ratio in ratios], color=style.GRAY, linewidth=1.0)
-    places = {"T4": ((-8, 4), "right"), "A100": ((8, -5), "left"), "H100, H200": ((-8, 5), "right")}
+    places = {"T4": ((-8, 4), "right"), "A100": ((8, -5), "left"), "H100, H200": ((3, -14), "left")}
     for chip, count in CHIPS.items():
         for name, blocks in (("V1", heads), ("V2", heads * N // TILE)):
             right.plot(blocks / count, busy(blocks, count), color=COLORS[name], marker=MARKERS[name], linestyle="none")

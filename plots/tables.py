@@ -20,7 +20,7 @@ PAPER = {
 
 
 def three_digits(value: float) -> str:
-    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{digits}f}"
 
 
