@@ -176,8 +176,8 @@ def check_flags(flags) -> None:
         value = getattr(flags, name)
         if value is not None and not least <= value <= most:
             raise UsageError(f"--{name} {value}: must be from {least} to {most}.")
-    if not flags.out:
-        raise UsageError("--out '': must be a folder.")
+    if not flags.out or (Path(flags.out).exists() and not Path(flags.out).is_dir()):
+        raise UsageError(f"--out '{flags.out}': must be a folder.")
 
 
 def agrees(algorithm: dict) -> bool | None:

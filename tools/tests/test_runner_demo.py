@@ -247,6 +247,7 @@ class Whole(CourseFolder):
             ["--pace", "-1"],
             ["--pace", "quick"],
             ["--pace", "nan"],
+            ["--out", __file__],
         ):
             with self.subTest(arguments), self.assertRaises(UsageError):
                 self.run_demo(*arguments)
