@@ -2,10 +2,11 @@
 
 import speed
 import style
+from cells import moved
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from style import COLORS, MARKERS
-from tables import PAPER, moved
+from tables_backward import PAPER
 
 KEPT = {"standard": "standard: P, dP, dS", "V1": "V1: m, l, delta"}
 PALER = 0.45  # the forward pass, in the color of its algorithm

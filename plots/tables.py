@@ -2,69 +2,15 @@
 
 from collections.abc import Callable
 
-import data
+from cells import WIDTHS, by_width, decimal, machine, markdown, moved, row_of, three_digits, time
 from data import PlotError
+from tables_backward import backward, backward_tiles
 
 KERNELS = ("lesson 05", "lesson 06", "lesson 11")  # ours
 TIMED = ("lesson 05", "lesson 06", "cuBLAS")  # before lesson 11
-WIDTHS = (64, 128)
 LENGTHS = (512, 4096, 8192, 16384)  # in between, the rates are those of the first two
 MIDDLE = (4096, 64)  # N and D of what is said in a sentence
 DRAM_TOLERANCE = 0.03  # V1's bytes in DRAM against the formula, where nothing stays in L2
-
-# FlashAttention (arXiv:2205.14135), Figure 2, on an A100: GPT-2 medium, N = 1024, D = 64, 16 heads, batch 64, forward and backward.
-PAPER = {
-    "standard": {"gflop": 66.6, "gigabytes": 40.3, "milliseconds": 41.7},
-    "V1": {"gflop": 75.2, "gigabytes": 4.4, "milliseconds": 7.3},
-}
-
-
-def three_digits(value: float) -> str:
-    digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{value:.{digits}f}"
-
-
-def decimal(value: float | None, unit: str = "B") -> str:
-    """1.62e9 becomes 1.62 GB; nothing becomes an empty cell."""
-    if value is None:
-        return ""
-    for power, prefix in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
-        if value >= 10**power * 0.9995:
-            return f"{three_digits(value / 10**power)} {prefix}{unit}"
-    return f"{value:.0f} {unit}"
-
-
-def time(milliseconds: float | None, missing: str = "out of memory") -> str:
-    if milliseconds is None:
-        return missing
-    return f"{three_digits(milliseconds / 1000)} s" if milliseconds >= 999.5 else f"{three_digits(milliseconds)} ms"
-
-
-def row_of(table: dict, **wanted: int) -> dict:
-    """The row of a table of columns where these columns have these values."""
-    for at in range(len(table["repetitions"])):
-        if all(table[column][at] == value for column, value in wanted.items()):
-            return {column: values[at] for column, values in table.items()}
-    raise PlotError(f"the record has no row with {wanted}")
-
-
-def moved(row: dict, start: str = "") -> int | None:
-    read, written = row.get(f"{start}read_bytes"), row.get(f"{start}written_bytes")
-    return None if read is None or written is None else read + written
-
-
-def markdown(head: tuple[str, ...], rows: list[list[str]]) -> str:
-    lines = [head, ["--:"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def by_width(first: str, *columns: str) -> tuple[str, ...]:
-    """The head of a table that has these columns for each D."""
-    return (first, *(f"D = {D}: {name}" if name == columns[0] else name for D in WIDTHS for name in columns))
-
-
-def machine(record: dict) -> str:
-    return f"{record['gpu']}, driver {record['driver']}, CUDA {record['cuda']}, commit {record['commit']}"
 
 
 def conditions(record: dict) -> str:
@@ -251,73 +197,6 @@ def profile_v1(record: dict) -> str:
     """For lesson 06: the profile, and how far DRAM is from the formula."""
     errors = " and ".join(f"{error:+.1%} ({way})" for way, error in dram_error(record).items())
     return f"{profile(record)}\nAt the larger shape DRAM is {errors} off the formula; {DRAM_TOLERANCE:.0%} are allowed."
-
-
-def counted_step(record: dict, name: str) -> int:
-    """Bytes of a training step by the emulator: those of one head, which it ran, times the heads. They must be the formula's."""
-    shape, step, counts = record["shape"], record[name], data.load("10_traffic")[name]
-    tiles = {column: step[column] for column in ("Br", "Bc") if column in counts}
-    row = row_of({**counts, "repetitions": counts["N"]}, N=shape["N"], **tiles)
-    total = shape["B"] * shape["H"] * moved(row)
-    if total != moved(step):
-        raise PlotError(f"{name}: by the emulator {total} bytes, by formula {moved(step)}")
-    return total
-
-
-def backward(record: dict) -> str:
-    """For lesson 10: a training step by three meters and a clock, beside the paper's."""
-    steps = {name: record[name] for name in PAPER}
-    paper = PAPER.values()
-    rows = [
-        [
-            "FLOP",
-            *(decimal(step["flops"], "FLOP") for step in steps.values()),
-            *(f"{one['gflop']} GFLOP" for one in paper),
-        ],
-        ["bytes asked for: formula", *(decimal(moved(step)) for step in steps.values()), "", ""],
-        ["one head on the emulator, times the heads", *(decimal(counted_step(record, name)) for name in steps), "", ""],
-        ["the GPU's counters", *(decimal(moved(step["hardware"])) for step in steps.values()), "", ""],
-        [
-            "bytes through DRAM; the paper: HBM R/W",
-            *(decimal(moved(step["hardware"], "dram_")) for step in steps.values()),
-            *(f"{one['gigabytes']} GB" for one in paper),
-        ],
-        ["scratch", *(decimal(step["scratch_bytes"]) for step in steps.values()), "", ""],
-        *(
-            [f"time of the {one} pass", *(time(step[f"{one}_ms"]) for step in steps.values()), "", ""]
-            for one in ("forward", "backward")
-        ),
-        [
-            "time",
-            *(time(step["milliseconds"]) for step in steps.values()),
-            *(f"{one['milliseconds']} ms" for one in paper),
-        ],
-        ["of the measured peak", *(f"{100 * step['peak_share']:.0f}%" for step in steps.values()), "", ""],
-    ]
-    used, shape, share = steps["V1"], record["shape"], record["operand_bytes"] / record["l2_bytes"]
-    return "\n".join(
-        [
-            markdown(("", "standard", "V1", "the paper's standard", "the paper's V1"), rows),
-            "",
-            f"N = {shape['N']}, D = {shape['D']}, {shape['H']} heads, batch {shape['B']}. V1: Br = {used['Br']}, Bc = {used['Bc']}, the fastest of those below.",
-            f"Medians of CUDA-event times, fp32, no mask, no dropout, random inputs. Peak: {three_digits(record['peak_tflops'])} TFLOP/s, cuBLAS in fp32.",
-            f"L2 is not flushed: the operands are {share:.0f} times as large. Counters by ncu {record['ncu']}. {machine(record)}.",
-            "The paper's: an A100, half precision.",
-        ]
-    )
-
-
-def backward_tiles(record: dict) -> str:
-    """For lesson 10: V1's tiles against time."""
-    table = record["tiles"]
-    rows = []
-    for Br, Bc in zip(table["Br"], table["Bc"], strict=True):
-        row = row_of(table, Br=Br, Bc=Bc)
-        times_of_passes = (row["forward_ms"], row["backward_ms"], row["milliseconds"])
-        cells = [time(value, "does not fit") for value in times_of_passes]
-        rows.append([str(Br), str(Bc), decimal(row["shared_bytes"]), decimal(moved(row)), *cells])
-    head = ("Br", "Bc", "shared memory, backward", "HBM, both passes", "forward", "backward", "both")
-    return markdown(head, rows)
 
 
 def v2_times(record: dict) -> str:

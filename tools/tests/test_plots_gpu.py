@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "plots"))
 
+import cells  # noqa: E402
 import readme_table  # noqa: E402
 import record_backward  # noqa: E402
 import record_gpu  # noqa: E402
@@ -231,11 +232,11 @@ class Texts(unittest.TestCase):
 
     def test_numbers_have_three_digits(self):
         self.assertEqual(
-            [tables.decimal(value) for value in (999, 1000, 1.624e9, 68.7e9)],
+            [cells.decimal(value) for value in (999, 1000, 1.624e9, 68.7e9)],
             ["999 B", "1.00 kB", "1.62 GB", "68.7 GB"],
         )
         self.assertEqual(
-            [tables.time(value) for value in (1.234, 99.96, 1234.0, None)],
+            [cells.time(value) for value in (1.234, 99.96, 1234.0, None)],
             ["1.23 ms", "100 ms", "1.23 s", "out of memory"],
         )
 
