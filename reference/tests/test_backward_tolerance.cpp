@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 #include <vector>
 
 #include "fa/compare.h"
 #include "fa/testing.h"
+#include "tolerance_support.h"
 
 namespace {
 
@@ -101,20 +101,6 @@ struct Problem {
   }
 };
 
-const fa::Shape kShapes[] = {{.B = 1, .H = 1, .Nq = 7, .Nk = 7, .D = 5},
-                             {.B = 2, .H = 3, .Nq = 33, .Nk = 47, .D = 19},
-                             {.B = 1, .H = 1, .Nq = 63, .Nk = 65, .D = 63},
-                             {.B = 1, .H = 2, .Nq = 20, .Nk = 127, .D = 64}};
-
-// Where |x| is the median.
-std::size_t typical(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::abs(values[a]) < std::abs(values[b]); });
-  return order[order.size() / 2];
-}
-
 }  // namespace
 
 // ---- What must pass
@@ -141,7 +127,7 @@ TEST_CASE("rounding of gradients passes with any scale") {
   for (const float scale : {0.0f, -0.7f, 1.0f, 100.0f}) {
     for (const bool recomputed : {false, true}) {
       CAPTURE(scale, recomputed);
-      const Problem problem(kShapes[1], {.causal = true, .scale = scale});
+      const Problem problem(support::shapes[1], {.causal = true, .scale = scale});
       problem.check_passes(backward(problem.inputs, problem.shape, problem.options, recomputed));
     }
   }
@@ -162,14 +148,14 @@ TEST_CASE("what rounding leaves of a gradient that cancels passes, and nothing l
 // ---- What must not pass
 
 TEST_CASE("an error of a hundredth in one element of a gradient does not pass") {
-  for (const fa::Shape& shape : kShapes) {
+  for (const fa::Shape& shape : support::shapes) {
     for (const bool causal : {false, true}) {
       CAPTURE(shape, causal);
       const Problem problem(shape, {.causal = causal});
       Gradients got = problem.gradients();
-      got.dq[typical(problem.oracle.dq)] *= 1.01f;
-      got.dk[typical(problem.oracle.dk)] *= 1.01f;
-      got.dv[typical(problem.oracle.dv)] *= 1.01f;
+      got.dq[support::typical(problem.oracle.dq)] *= 1.01f;
+      got.dk[support::typical(problem.oracle.dk)] *= 1.01f;
+      got.dv[support::typical(problem.oracle.dv)] *= 1.01f;
       CHECK_FALSE(problem.compare_dq(got).ok);
       CHECK_FALSE(problem.compare_dk(got).ok);
       CHECK_FALSE(problem.compare_dv(got).ok);
@@ -178,7 +164,7 @@ TEST_CASE("an error of a hundredth in one element of a gradient does not pass") 
 }
 
 TEST_CASE("gradients of zeros do not pass where the gradients are not lost in rounding") {
-  for (const fa::Shape& shape : kShapes) {
+  for (const fa::Shape& shape : support::shapes) {
     for (const fa::InputKind kind : {fa::InputKind::normal, fa::InputKind::outliers}) {
       CAPTURE(shape, fa::name_of(kind));
       const Problem problem(shape, {}, kind);
@@ -193,7 +179,7 @@ TEST_CASE("gradients of zeros do not pass where the gradients are not lost in ro
 }
 
 TEST_CASE("a delta that is forgotten, a key that is left out or a scale off by a thousandth does not pass") {
-  for (const fa::Shape& shape : kShapes) {
+  for (const fa::Shape& shape : support::shapes) {
     CAPTURE(shape);
     const Problem problem(shape, {});
     CHECK_FALSE(problem.compare_dq(problem.gradients({.delta = false})).ok);
@@ -209,7 +195,7 @@ TEST_CASE("a delta that is forgotten, a key that is left out or a scale off by a
 }
 
 TEST_CASE("a mask that is forgotten in the backward pass does not pass") {
-  const Problem problem(kShapes[1], {.causal = true});
+  const Problem problem(support::shapes[1], {.causal = true});
   const Gradients got = backward(problem.inputs, problem.shape, {}, false);
   CHECK_FALSE(problem.compare_dq(got).ok);
   CHECK_FALSE(problem.compare_dk(got).ok);

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <vector>
 
 #include "fa/compare.h"
 #include "fa/testing.h"
+#include "tolerance_support.h"
 
 namespace {
 
@@ -64,20 +64,6 @@ struct Problem {
   }
 };
 
-const fa::Shape kShapes[] = {{.B = 1, .H = 1, .Nq = 7, .Nk = 7, .D = 5},
-                             {.B = 2, .H = 3, .Nq = 33, .Nk = 47, .D = 19},
-                             {.B = 1, .H = 1, .Nq = 63, .Nk = 65, .D = 63},
-                             {.B = 1, .H = 2, .Nq = 20, .Nk = 127, .D = 64}};
-
-// Where |x| is the median.
-std::size_t typical(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::abs(values[a]) < std::abs(values[b]); });
-  return order[order.size() / 2];
-}
-
 }  // namespace
 
 // ---- What must pass
@@ -102,7 +88,7 @@ TEST_CASE("rounding passes, for inputs of every kind and every shape, with a mas
 
 TEST_CASE("rounding passes with any scale") {
   for (const float scale : {0.0f, -0.7f, 1.0f, 100.0f}) {
-    const Problem problem(kShapes[1], {.causal = true, .scale = scale}, fa::InputKind::normal);
+    const Problem problem(support::shapes[1], {.causal = true, .scale = scale}, fa::InputKind::normal);
     CAPTURE(scale);
     CHECK(problem.passes(attention(problem.inputs, problem.shape, problem.options).out));
   }
@@ -111,19 +97,19 @@ TEST_CASE("rounding passes with any scale") {
 // ---- What must not pass
 
 TEST_CASE("an error of a thousandth in one element of normal inputs does not pass") {
-  for (const fa::Shape& shape : kShapes) {
+  for (const fa::Shape& shape : support::shapes) {
     for (const bool causal : {false, true}) {
       CAPTURE(shape, causal);
       const Problem problem(shape, {.causal = causal}, fa::InputKind::normal);
       std::vector<float> out = attention(problem.inputs, shape, problem.options).out;
-      out[typical(problem.oracle.out)] *= 1.001f;
+      out[support::typical(problem.oracle.out)] *= 1.001f;
       CHECK_FALSE(problem.passes(out));
     }
   }
 }
 
 TEST_CASE("an output of zeros does not pass, for inputs of any kind") {
-  for (const fa::Shape& shape : kShapes) {
+  for (const fa::Shape& shape : support::shapes) {
     for (const fa::InputKind kind : fa::all_input_kinds) {
       CAPTURE(shape, fa::name_of(kind));
       const Problem problem(shape, {}, kind);
@@ -142,7 +128,7 @@ TEST_CASE("an output of zeros does not pass even where rounding may change its e
 }
 
 TEST_CASE("a key that is left out does not pass, be it the first or the last") {
-  for (const fa::Shape& shape : kShapes) {
+  for (const fa::Shape& shape : support::shapes) {
     for (const fa::InputKind kind : {fa::InputKind::normal, fa::InputKind::outliers, fa::InputKind::equal_logits}) {
       for (const fa::Index skip : {fa::Index{0}, shape.Nk - 1}) {
         CAPTURE(shape, fa::name_of(kind), skip);
@@ -154,7 +140,7 @@ TEST_CASE("a key that is left out does not pass, be it the first or the last") {
 }
 
 TEST_CASE("a mask that is forgotten, or one key too wide, does not pass") {
-  const Problem problem(kShapes[1], {.causal = true}, fa::InputKind::normal);
+  const Problem problem(support::shapes[1], {.causal = true}, fa::InputKind::normal);
   CHECK_FALSE(problem.passes(attention(problem.inputs, problem.shape, {}).out));
   // Without its last query, the same problem has its diagonal one key further.
   fa::Shape wider = problem.shape;
@@ -168,7 +154,7 @@ TEST_CASE("a mask that is forgotten, or one key too wide, does not pass") {
 }
 
 TEST_CASE("a scale that is off by a thousandth does not pass") {
-  const Problem problem(kShapes[1], {.scale = 0.2f}, fa::InputKind::normal);
+  const Problem problem(support::shapes[1], {.scale = 0.2f}, fa::InputKind::normal);
   CHECK_FALSE(problem.passes(attention(problem.inputs, problem.shape, {.scale = 0.2002f}).out));
 }
 
