@@ -28,8 +28,8 @@ void __pipeline_memcpy_async(fa::SharedAddress<T> to, fa::hbm<Source> from, std:
   static_assert(std::is_same_v<T, std::remove_const_t<Source>>, "a copy leads to elements of the same type");
   static_assert(sizeof(T) <= 16, "a copy has at most 16 bytes");
   fa::simt::check_copy(bytes, zeros, sizeof(T));
-  fa::simt::require_alignment("an asynchronous copy to", to, fa::Index(bytes));
-  fa::simt::require_alignment("an asynchronous copy from", from, fa::Index(bytes));
+  fa::simt::require_alignment("an asynchronous copy to elements", to, fa::Index(bytes));
+  fa::simt::require_alignment("an asynchronous copy from elements", from, fa::Index(bytes));
 
   const int elements = int(bytes / sizeof(T)), copied = int((bytes - zeros) / sizeof(T));
   std::array<T, 16 / sizeof(T)> values{}, nothing;

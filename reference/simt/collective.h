@@ -33,13 +33,15 @@ struct Lanes {
 
   Operands& operator[](int lane) const { return *operands[std::size_t(lane)]; }
   Thread& thread(int lane) const { return *warp.lanes[std::size_t(lane)]; }
-  Thread& first() const { return thread(0); }
 };
+
+// At which the running lane is.
+inline const char* name_of_operation() { return running->warp->arrivals[running->lane].name; }
 
 // Fault: a warp that has fewer threads, at the end of a block.
 void require_whole_warp(const char* name, const CallSite& site);
 
-// Calls `work` once for the warp. Operands has a text(), and lanes that differ in it are a fault; see same_operands.
+// Waits for the other lanes; the last to arrive calls `work` for the warp.
 template <auto work, class Operands>
 void meet_all(const char* name, Operands& operands, const CallSite& site) {
   require_whole_warp(name, site);

@@ -85,9 +85,9 @@ void load_tile(const Lanes<LoadOfTile<T>>& lanes) {
               beside = second == Second::below ? number / 2 : number % 2;
     const auto row = load.tile[load.row + 8 * below + lane % 8];
     const int column = load.column + 8 * beside;
-    &row[column + 7];  // is there such a column?
+    static_cast<void>(row[column + 7]);  // is there such a column?
     const SharedAddress<T> first = &row[column];
-    require_alignment(text_of_operation(*running).c_str(), first, 16);
+    require_alignment(name_of_operation(), first, 16);
     first.read(0, 8, matrices[number][lane % 8]);
   }
   for (int lane = 0; lane < int(kWarp); ++lane) {
@@ -109,20 +109,21 @@ struct Product {
 };
 
 template <class T>
-void multiply_all(const Lanes<Product<T>>& lanes) {
+void multiply_pairs(const Lanes<Product<T>>& lanes) {
   float a[16][16], b[16][8], c[16][8];
   for (int lane = 0; lane < int(kWarp); ++lane) {
     const int group = lane / 4, low = lane % 4 * 2;
     const Product<T>& product = lanes[lane];
-    for (int half = 0; half < 2; ++half) {
-      for (int i = 0; i < 2; ++i) {
-        a[group + 8 * i][low + 8 * half] = low_of<T>(product.a->pair[2 * half + i]);
-        a[group + 8 * i][low + 8 * half + 1] = high_of<T>(product.a->pair[2 * half + i]);
-        c[group + 8 * half][low + i] = product.c->x[2 * half + i];
-      }
-      b[low + 8 * half][group] = low_of<T>(product.b->pair[half]);
-      b[low + 8 * half + 1][group] = high_of<T>(product.b->pair[half]);
+    for (int i = 0; i < 4; ++i) {
+      const int row = group + i % 2 * 8, column = low + i / 2 * 8;
+      a[row][column] = low_of<T>(product.a->pair[i]);
+      a[row][column + 1] = high_of<T>(product.a->pair[i]);
     }
+    for (int i = 0; i < 2; ++i) {
+      b[low + i * 8][group] = low_of<T>(product.b->pair[i]);
+      b[low + i * 8 + 1][group] = high_of<T>(product.b->pair[i]);
+    }
+    for (int i = 0; i < 4; ++i) c[group + i / 2 * 8][low + i % 2] = product.c->x[i];
   }
   multiply_add(a, b, c);
   for (int lane = 0; lane < int(kWarp); ++lane) {
@@ -140,7 +141,7 @@ namespace mma {
 template <class T>
 void multiply(Accumulator& c, const A<T>& a, const B<T>& b, simt::CallSite site = simt::CallSite::here()) {
   simt::Product<T> product{&c, &a, &b};
-  simt::meet_all<simt::multiply_all<T>>("fa::mma::multiply", product, site);
+  simt::meet_all<simt::multiply_pairs<T>>("fa::mma::multiply", product, site);
 }
 
 template <class T>

@@ -1,5 +1,9 @@
 #include "simt/wmma.h"
 
+#include <string>
+
+#include "simt/fault.h"
+
 namespace fa::simt {
 
 void stop_at_unset(const Thread& thread) {
