@@ -13,15 +13,15 @@
 //
 // Source: Dao et al. 2022, FlashAttention (arXiv:2205.14135), Algorithm 1. T is fa::half or fa::bfloat16.
 //
-// Promises, besides lesson 06's (masks, scores of any size, m and l of the whole row, the same bits on every run):
+// Promises, besides lesson 06's (masks, NaN, −inf, scores of any size, m and l of the whole row, the same bits on every
+// run):
 //   - Products are exact; S, the weights' sums and P V are summed in float. The weights are rounded to T for P V, out
 //   to
 //     T at the end, and nothing else.
 //   - HBM sees exactly fa::v1_tensor_core_traffic(shape, options, {kRows, Bc}), whatever Br.
 //   - A block uses exactly the shared memory that the function below says, and nothing is allocated.
-//   - What is NaN or infinite in q and k, and in v where it is seen, reaches out as IEEE arithmetic says. One thing
-//     differs from lesson 06: tensor cores multiply hidden keys, too, by the weight 0. So a NaN or an infinity in v can
-//     reach queries of the same tile that do not see it; never is a NaN turned into a number.
+//   - A key that a query does not see does not reach it, not even a NaN, although tensor cores multiply hidden keys,
+//   too.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
 // that fa::validate rejects, an H above 65535, a D other than 64 and 128, a Br or Bc that is not as said below, a

@@ -130,6 +130,34 @@ __device__ void add_values(Group<T, D>& group, const fa::mma::Accumulator (&p)[k
   }
 }
 
+// Whether v has a NaN or an infinity in the rows first to end - 1 of the tile. All lanes of the warp look for it.
+template <class T, int D>
+__device__ bool any_not_finite(fa::SharedMatrix<T> v_tile, int first, int end) {
+  bool found = false;
+  for (int e = int(threadIdx.x) % 32; e < (end - first) * D; e += 32) {
+    found = found || !isfinite(float(v_tile[first + e / D][e % D]));
+  }
+  return __any_sync(kAllLanes, found);
+}
+
+// u += P V for row g + 8 h, key by key, without those that it does not see: their weight is 0, but 0 · NaN is NaN.
+template <class T, int D>
+__device__ void add_seen_values(Group<T, D>& group, const fa::mma::Accumulator (&p)[kChunk / 8],
+                                fa::SharedMatrix<T> v_tile, int c, int h, int seen) {
+  const int lane = int(threadIdx.x) % 32, t = lane % 4;
+#pragma unroll
+  for (int col = 0; col < kChunk; ++col) {
+    const float mine = p[col / 8].x[2 * h + col % 2];
+    const float weight = float(T(__shfl_sync(kAllLanes, mine, lane - t + col % 8 / 2)));
+    if (col >= seen) continue;
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) group.u[n].x[2 * h + e] += weight * float(v_tile[c + col][8 * n + 2 * t + e]);
+    }
+  }
+}
+
 template <class T, int D>
 __global__ void __launch_bounds__(32 * kMostWarps, 1)
     attention_forward_mma_kernel(fa::hbm<const T> q,      // (B, H, Nq, D)
@@ -193,11 +221,20 @@ __global__ void __launch_bounds__(32 * kMostWarps, 1)
       for (int c = 0; c < keys; c += kChunk) {
         fa::mma::Accumulator s[kChunk / 8];
         scores(s, group, k_tile, c);
+        int seen[2];  // of the chunk, by rows g and g + 8
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          weights(s, group, h, scale, keys_seen(i + g + 8 * h, j, Nq, Nk, Bc, causal) - c);
+          seen[h] = keys_seen(i + g + 8 * h, j, Nq, Nk, Bc, causal) - c;
+          weights(s, group, h, scale, seen[h]);
         }
-        add_values(group, s, v_tile, c);
+        // On the diagonal, some rows see keys that others do not.
+        const int seen_by_all = max(c, keys_seen(i, j, Nq, Nk, Bc, causal));
+        if (any_not_finite<T, D>(v_tile, seen_by_all, min(keys, c + kChunk))) {
+#pragma unroll
+          for (int h = 0; h < 2; ++h) add_seen_values(group, s, v_tile, c, h, seen[h]);
+        } else {
+          add_values(group, s, v_tile, c);
+        }
       }
 
       // partial = u / l, as V1 keeps it; after the last keys that the group sees, to out.

@@ -173,14 +173,24 @@ __global__ void __launch_bounds__(32 * kMostWarps)
       const float per_l = l_new == 0.0f ? 0.0f : 1.0f / l_new;
       const float kept = l_kept * per_l;
       const bool last = keys_seen(i + rows - 1, j + Bc, Nq, Nk, Bc, causal) == 0;
+      const auto seen_values = [&](int left_row, int seen_keys, int d) {
+        float sum = 0.0f;
+        for (int col = 0; col < seen_keys; ++col) sum += float(left_tile[left_row][col]) * float(v_tile[col][d]);
+        return sum;
+      };
       for (int e = 4 * lane; e < kRows * D; e += 4 * 32) {
         const int r = e / D, d = e % D;
         const float new_weight = __shfl_sync(kAllLanes, per_l, r), old_weight = __shfl_sync(kAllLanes, kept, r);
+        const int seen_by_r = __shfl_sync(kAllLanes, seen, r);
         if (r >= rows) continue;
         const fa::Index at = (i + r) * D + d;
         fa::Vector<float, 4> x = fa::load<4>(&product_tile[own + r][d]), old{};
         if (!first) old = fa::load<4>(partial + at);
-        for (int c = 0; c < 4; ++c) x[c] = new_weight * x[c] + old_weight * old[c];
+        for (int c = 0; c < 4; ++c) {
+          // A hidden key weighs 0, but 0 · NaN is NaN. Where that may have happened, add up again without it.
+          if (seen_by_r < keys && !isfinite(x[c])) x[c] = seen_values(own + r, seen_by_r, d + c);
+          x[c] = new_weight * x[c] + old_weight * old[c];
+        }
         if (last) {
           fa::store(out + at, fa::Vector<T, 4>{T(x[0]), T(x[1]), T(x[2]), T(x[3])});
         } else {
