@@ -2,11 +2,11 @@
 
 import argparse
 import importlib
-import sys
 from pathlib import Path
 
 import counts
 import data
+import script
 from data import PlotError
 
 FIGURES = Path(__file__).parent / "figures"
@@ -42,31 +42,36 @@ def check(lessons: list[str], build: Path) -> int:
     return 0
 
 
-def draw(lessons: list[str], fresh: dict[str, dict], folder: Path) -> None:
+def draw(lessons: list[str], fresh: dict[str, dict], folder: Path, wanted: list[str]) -> None:
+    """All figures of the lessons, or those that are wanted."""
     try:
         style = importlib.import_module("style")
     except ModuleNotFoundError as error:
         raise PlotError(MATPLOTLIB if error.name == "matplotlib" else str(error)) from error
+    figures = {}
     for lesson in lessons:
-        figures = importlib.import_module(f"lesson_{lesson}").FIGURES
-        for name, (function, *sources) in figures.items():
-            try:
-                made = function(*(fresh.get(source) or data.load(source) for source in sources))
-            except KeyError as error:
-                raise PlotError(
-                    f"cannot draw {name}: {' or '.join(sources)}.json in plots/data lacks {error}"
-                ) from error
-            path = folder / f"{name}.svg"
-            data.save(path, style.svg(made))
-            print(f"drawn: {path}", flush=True)
+        figures |= importlib.import_module(f"lesson_{lesson}").FIGURES
+    for name in wanted:
+        if name not in figures:
+            raise PlotError(f"there is no figure {name}: must be one of {', '.join(figures)}")
+    for name in wanted or figures:
+        function, *sources = figures[name]
+        try:
+            made = function(*(fresh.get(source) or data.load(source) for source in sources))
+        except KeyError as error:
+            raise PlotError(f"cannot draw {name}: {' or '.join(sources)}.json in plots/data lacks {error}") from error
+        path = folder / f"{name}.svg"
+        data.save(path, style.svg(made))
+        print(f"drawn: {path}", flush=True)
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="plots/make.py", description="Makes the figures of the lessons from recorded counts."
-    )
+    parser = script.parser("Makes the figures of the lessons from recorded counts.")
     parser.add_argument(
         "--lesson", metavar="NN", choices=sorted(counts.RECORD), help="one lesson, as 01 (default: all)"
+    )
+    parser.add_argument(
+        "--figure", metavar="NAME", action="append", default=[], help="this figure, as 04_memory; may be given again"
     )
     parser.add_argument(
         "--build",
@@ -98,6 +103,8 @@ def arguments() -> argparse.Namespace:
         parser.error("--times needs --record")
     if given.out and given.check:
         parser.error("--check writes nothing, so it takes no --out")
+    if given.figure and given.check:
+        parser.error("--check draws nothing, so it takes no --figure")
     return given
 
 
@@ -109,15 +116,9 @@ def main() -> int:
     fresh = record(lessons, given.build, given.times) if given.record else {}
     for name, content in fresh.items():
         data.save((given.out or data.FOLDER) / f"{name}.json", data.text_of(content))
-    draw(lessons, fresh, given.out or FIGURES)
+    draw(lessons, fresh, given.out or FIGURES, given.figure)
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PlotError as error:
-        print(f"plots/make.py: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    script.run(main)

@@ -6,12 +6,10 @@ holds. Medians of CUDA-event times after a warm-up, with their spread.
     python plots/measure_roofs.py --commit "$(git rev-parse --short HEAD)" [--out FILE]
 """
 
-import argparse
-import json
 import statistics
 import subprocess
-from pathlib import Path
 
+import script
 import torch
 
 SIZE = 8192
@@ -49,10 +47,7 @@ def driver() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measures the roofs of a GPU's roofline.")
-    parser.add_argument("--commit", required=True, help="of the repository, to be recorded")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "data" / "roofs.json")
-    flags = parser.parse_args()
+    given = script.recorder("Measures the roofs of a GPU's roofline.", "roofs.json", build=False).parse_args()
 
     torch.manual_seed(1)
     a, b = (torch.randn(SIZE, SIZE, device="cuda", dtype=torch.bfloat16) for _ in range(2))
@@ -67,12 +62,11 @@ def main() -> None:
         "cuda": torch.version.cuda,
         "l2_bytes": torch.cuda.get_device_properties(0).L2_cache_size,
         "pytorch": torch.__version__.split("+")[0],
-        "commit": flags.commit,
+        "commit": given.commit,
         "measured": f"bf16 matrix product of {SIZE}^3, copy of {COPIED >> 30} GiB; median of {REPEATS} CUDA-event times after {WARM_UP} to warm up",
     }
-    flags.out.write_text(json.dumps(roofs, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    print(json.dumps(roofs, indent=2, sort_keys=True))
+    script.save(given.out, roofs)
 
 
 if __name__ == "__main__":
-    main()
+    script.run(main)

@@ -6,12 +6,11 @@
 tables.py says which names there are.
 """
 
-import argparse
 import re
-import sys
 from pathlib import Path
 
 import data
+import script
 import tables
 from data import PlotError
 
@@ -41,9 +40,7 @@ def filled(text: str, where: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="plots/readme_table.py", description="Tables of what a GPU measured, in texts."
-    )
+    parser = script.parser("Tables of what a GPU measured, in texts.")
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true", help="fill the tables")
     action.add_argument("--check", action="store_true", help="exit code 1 if a text has another table")
@@ -72,8 +69,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except PlotError as error:
-        print(f"plots/readme_table.py: {error}", file=sys.stderr)
-        sys.exit(1)
+    script.run(main)

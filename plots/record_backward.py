@@ -8,7 +8,6 @@ Needs the standard library, nvidia-smi and ncu, and takes one to two minutes. A 
 above the measured peak are errors: nothing is written.
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import data
 import record_gpu
+import script
 from data import PlotError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -123,22 +123,11 @@ def record(build: Path) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="plots/record_backward.py", description="Measures training steps on a GPU.")
-    parser.add_argument("--commit", required=True, help="of the repository, to be recorded")
-    parser.add_argument("--build", metavar="DIR", type=Path, default=Path("build/cuda"), help="default: build/cuda")
-    parser.add_argument("--out", metavar="FILE", type=Path, default=data.FOLDER / "h200_backward.json")
-    given = parser.parse_args()
+    given = script.recorder("Measures training steps on a GPU.", "h200_backward.json").parse_args()
     name, driver = record_gpu.gpu()
     machine = {"gpu": name, "driver": driver, "cuda": record_gpu.nvcc(given.build), "ncu": cuda_tools.version("ncu")}
-    data.save(given.out, data.text_of({**machine, "commit": given.commit, **record(given.build)}))
-    print(f"recorded: {given.out}")
+    script.save(given.out, {**machine, "commit": given.commit, **record(given.build)})
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PlotError as error:
-        print(f"plots/record_backward.py: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    script.run(main)

@@ -8,16 +8,15 @@ Needs the standard library and nvidia-smi. A length whose S and P do not fit int
 have tiles that do not fit into its shared memory. Any other failure, and a rate above the measured peak, is an error: nothing is written.
 """
 
-import argparse
 import json
 import re
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import data
+import script
 from data import PlotError
 
 MEASURED = (
@@ -155,25 +154,14 @@ def record(forward: list[dict], scores: list[dict]) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="plots/record_gpu.py", description="Times attention on a GPU and records it.")
-    parser.add_argument("--commit", required=True, help="of the repository, to be recorded")
-    parser.add_argument("--build", metavar="DIR", type=Path, default=Path("build/cuda"), help="default: build/cuda")
-    parser.add_argument("--out", metavar="FILE", type=Path, default=data.FOLDER / "h200_forward.json")
-    given = parser.parse_args()
+    given = script.recorder("Times attention on a GPU and records it.", "h200_forward.json").parse_args()
     name, driver = gpu()
     cuda = nvcc(given.build)
     forward = run(given.build, "06")
     scores = run(given.build, "05", "--benchmark_filter=^scores")
-    found = {"gpu": name, "driver": driver, "cuda": cuda, "commit": given.commit, **record(forward, scores)}
-    data.save(given.out, data.text_of(found))
-    print(f"recorded: {given.out}")
+    machine = {"gpu": name, "driver": driver, "cuda": cuda}
+    script.save(given.out, {**machine, "commit": given.commit, **record(forward, scores)})
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PlotError as error:
-        print(f"plots/record_gpu.py: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    script.run(main)

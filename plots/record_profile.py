@@ -7,12 +7,11 @@
 Files of the same shape complete each other: the emulator may have counted on another machine than the GPU.
 """
 
-import argparse
 import json
-import sys
 from pathlib import Path
 
 import data
+import script
 from data import PlotError
 
 MACHINE = ("lesson", "commit", "gpu", "driver", "cuda", "ncu")
@@ -65,20 +64,15 @@ def combined(lesson: str, profiles: dict[Path, dict]) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="plots/record_profile.py", description="Records profiles of a lesson.")
+    parser = script.parser("Records profiles of a lesson.")
     parser.add_argument("lesson", metavar="NN", choices=("05", "06"), help="05 or 06")
     parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="written by ./course profile NN --json")
     parser.add_argument("--out", metavar="FILE", type=Path, help="default: plots/data/h200_profile_NN.json")
     given = parser.parse_args()
     found = combined(given.lesson, {path: read(path) for path in given.files})
     out = given.out or data.FOLDER / f"h200_profile_{given.lesson}.json"
-    data.save(out, data.text_of(found))
-    print(f"recorded: {out}, {len(found['profiles'])} shapes")
+    script.save(out, found)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PlotError as error:
-        print(f"plots/record_profile.py: {error}", file=sys.stderr)
-        sys.exit(1)
+    script.run(main)

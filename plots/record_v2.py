@@ -9,13 +9,13 @@ lesson 06 in every row, faster than lesson 05 from N = 1024 on, and at least 3 t
 Otherwise, and for a rate above the measured peak or a counter that is not what the formula says, nothing is written.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
 import data
 import record_backward
 import record_gpu
+import script
 from data import PlotError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -140,27 +140,14 @@ def emulated(shape: dict) -> dict | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="plots/record_v2.py", description="Times V2 beside V1 on a GPU and records it."
-    )
-    parser.add_argument("--commit", required=True, help="of the repository, to be recorded")
-    parser.add_argument("--build", metavar="DIR", type=Path, default=Path("build/cuda"), help="default: build/cuda")
-    parser.add_argument("--out", metavar="FILE", type=Path, default=data.FOLDER / "h200_v2.json")
-    given = parser.parse_args()
+    given = script.recorder("Times V2 beside V1 on a GPU and records it.", "h200_v2.json").parse_args()
     name, driver = record_gpu.gpu()
     machine = {"gpu": name, "driver": driver, "cuda": record_gpu.nvcc(given.build), "ncu": cuda_tools.version("ncu")}
     shapes = (SMALL, {**SMALL, "causal": True}, LARGE)
     profiles = {"profiles": [counted(given.build, shape) for shape in shapes]}
-    found = {**machine, "commit": given.commit, **profiles, **record(record_gpu.run(given.build, "11"))}
-    data.save(given.out, data.text_of(found))
-    print(f"recorded: {given.out}")
+    timed = record(record_gpu.run(given.build, "11"))
+    script.save(given.out, {**machine, "commit": given.commit, **profiles, **timed})
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except PlotError as error:
-        print(f"plots/record_v2.py: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    script.run(main)

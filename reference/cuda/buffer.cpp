@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "cuda/check.h"
 #include "cuda/launch.h"
@@ -31,13 +32,13 @@ Index bytes_taken = 0;  // ever, by all buffers
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(const std::string& name, Index count, Index element_bytes)
-    : count_(count), element_bytes_(element_bytes) {
+DeviceMemory::DeviceMemory(std::string name, Index count, Index element_bytes)
+    : name_(std::move(name)), count_(count), element_bytes_(element_bytes) {
   if (count < 0) {
-    throw std::invalid_argument(name + ": count = " + std::to_string(count) + ": must be at least 0");
+    throw std::invalid_argument(name_ + ": count = " + std::to_string(count) + ": must be at least 0");
   }
   if (count == 0) return;
-  const std::string what = name + ", " + std::to_string(count) + " elements of " + std::to_string(element_bytes) +
+  const std::string what = name_ + ", " + std::to_string(count) + " elements of " + std::to_string(element_bytes) +
                            " bytes, does not fit into the device's memory";
   if (count > std::numeric_limits<Index>::max() / element_bytes) throw DeviceError(what);
 
@@ -45,7 +46,7 @@ DeviceMemory::DeviceMemory(const std::string& name, Index count, Index element_b
   static_cast<void>(prepared);
   const cudaError_t error = cudaMallocAsync(&data_, static_cast<std::size_t>(bytes()), default_stream);
   if (error == cudaErrorMemoryAllocation) throw DeviceError(what + ": " + text_of(error));
-  check(error, "cudaMallocAsync of " + name);
+  check(error, "cudaMallocAsync of " + name_);
   bytes_taken += bytes();
 }
 
@@ -55,6 +56,7 @@ DeviceMemory::~DeviceMemory() {
 }
 
 void DeviceMemory::swap(DeviceMemory& other) noexcept {
+  std::swap(name_, other.name_);
   std::swap(data_, other.data_);
   std::swap(count_, other.count_);
   std::swap(element_bytes_, other.element_bytes_);
@@ -71,26 +73,26 @@ void DeviceMemory::fill(const void* element) {
   }
 }
 
-void DeviceMemory::require_range(const std::string& name, Index first, Index count) const {
+void DeviceMemory::require_range(Index first, Index count) const {
   if (first >= 0 && count >= 0 && count <= count_ - first) return;
-  throw std::out_of_range(name + " has " + std::to_string(count_) + " elements: cannot copy " + std::to_string(count) +
+  throw std::out_of_range(name_ + " has " + std::to_string(count_) + " elements: cannot copy " + std::to_string(count) +
                           ", from element " + std::to_string(first) + " on");
 }
 
-void DeviceMemory::copy_from_host(const std::string& name, const void* values, Index first, Index count) {
-  require_range(name, first, count);
+void DeviceMemory::copy_from_host(const void* values, Index first, Index count) {
+  require_range(first, count);
   if (count == 0) return;
   check(cudaMemcpy(static_cast<char*>(data_) + first * element_bytes_, values,
                    static_cast<std::size_t>(count * element_bytes_), cudaMemcpyHostToDevice),
-        "cudaMemcpy to " + name);
+        "cudaMemcpy to " + name_);
 }
 
-void DeviceMemory::copy_to_host(const std::string& name, void* values, Index first, Index count) const {
-  require_range(name, first, count);
+void DeviceMemory::copy_to_host(void* values, Index first, Index count) const {
+  require_range(first, count);
   if (count == 0) return;
   check(cudaMemcpy(values, static_cast<const char*>(data_) + first * element_bytes_,
                    static_cast<std::size_t>(count * element_bytes_), cudaMemcpyDeviceToHost),
-        "cudaMemcpy from " + name);
+        "cudaMemcpy from " + name_);
 }
 
 }  // namespace fa::detail

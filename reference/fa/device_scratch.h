@@ -16,6 +16,9 @@ namespace fa {
 template <class T>
 class DeviceBuffer;  // of simt/buffer.h or cuda/buffer.h
 
+// The name of a buffer that was moved from, for messages.
+inline const std::string moved_from = "(moved from)";
+
 class DeviceScratch {
  public:
   static constexpr Index unlimited = std::numeric_limits<Index>::max();

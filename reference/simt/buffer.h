@@ -19,6 +19,7 @@
 
 namespace fa {
 
+// One that was moved from is empty: no elements, data() a null pointer, and `moved_from` for its name.
 template <class T>
 class DeviceBuffer {
  public:
@@ -41,7 +42,7 @@ class DeviceBuffer {
   hbm<const T> data() const { return buffer_ ? hbm<const T>(buffer_.get()) : hbm<const T>(); }
   Index size() const { return buffer_ ? buffer_->elements : 0; }
   Index bytes() const { return size() * Index{sizeof(T)}; }
-  const std::string& name() const { return buffer_->name; }
+  const std::string& name() const { return buffer_ ? buffer_->name : moved_from; }
 
   // Copies to the host. Throws std::out_of_range for a part that the buffer does not have.
   std::vector<T> to_host() const { return to_host(0, size()); }
@@ -51,6 +52,7 @@ class DeviceBuffer {
   }
   void from_host(std::span<const T> values, Index first = 0) {
     require_part("from_host", first, static_cast<Index>(values.size()));
+    if (values.empty()) return;
     std::copy(values.begin(), values.end(), memory_.get() + first);
     simt::mark_written(*buffer_, first, static_cast<Index>(values.size()));
   }

@@ -76,6 +76,22 @@ TEST_CASE("a device buffer that was moved keeps its elements") {
   CHECK(other.to_host() == counting_up(9));
 }
 
+TEST_CASE("a device buffer that was moved from is empty, and may be assigned to") {
+  DeviceBuffer<float> buffer("q", counting_up(9));
+  const DeviceBuffer<float> moved = std::move(buffer);
+  CHECK(buffer.name() == "(moved from)");
+  CHECK(buffer.size() == 0);
+  CHECK(buffer.bytes() == 0);
+  CHECK(buffer.data() == nullptr);
+  CHECK(buffer.to_host().empty());
+  CHECK_NOTHROW(buffer.from_host(std::vector<float>{}));
+  check_throws<std::out_of_range>([&] { return buffer.to_host(0, 1); }, "(moved from)");
+  check_throws<std::out_of_range>([&] { buffer.from_host(counting_up(1)); }, "(moved from)");
+  buffer = DeviceBuffer<float>("k", counting_up(3));
+  CHECK(buffer.name() == "k");
+  CHECK(buffer.to_host() == counting_up(3));
+}
+
 TEST_CASE("a device buffer refuses elements that it does not have") {
   DeviceBuffer<float> buffer("q", counting_up(4));
   fa::check_rejects([] { DeviceBuffer<float>("q", -3); }, "q: count = -3: must be at least 0");

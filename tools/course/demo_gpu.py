@@ -17,17 +17,17 @@ def show(shown: dict) -> CourseError | None:
     since the rest of the demonstration does not hang on it."""
     screen.code("")
     if missing := what_is_missing():
-        screen.say(missing, indent=2)
+        demo_screen.say(missing, indent=2)
         return None
     try:
         (program,) = demo_program.build(gpu.build(ROOT), "demo_kernels")
         with screen.progress("running the kernels on the GPU"):
             answers = {N: demo_program.ask(program, shape(N)) for N in LENGTHS}
     except demo_program.NoDevice as error:
-        screen.say(f"The GPU cannot be used: {error.message}", indent=2)
+        demo_screen.say(f"The GPU cannot be used: {error.message}", indent=2)
         return None
     except CourseError as error:
-        screen.say(
+        demo_screen.say(
             ("The kernels did not run on this machine's GPU: the end of this output says why.", "bold red"), indent=2
         )
         return error
@@ -54,9 +54,9 @@ def shape(N: int) -> dict:
 
 def show_times(answers: dict[int, dict]) -> None:
     device = next(iter(answers.values()))["device"]
-    screen.say((f"The same kernels on a GPU: {device}", "bold"))
-    screen.say(f"{TOKENS:,} tokens, {HEADS} heads, D = {D}, fp32. Bytes are by formula.", indent=2)
-    screen.say("Times: median of 3 to 5 runs, after a first one whose output was checked.", indent=2)
+    demo_screen.say((f"The same kernels on a GPU: {device}", "bold"))
+    demo_screen.say(f"{TOKENS:,} tokens, {HEADS} heads, D = {D}, fp32. Bytes are by formula.", indent=2)
+    demo_screen.say("Times: median of 3 to 5 runs, after a first one whose output was checked.", indent=2)
     for N, answer in answers.items():
         screen.code("")
         show_length(N, answer["runs"])
@@ -66,7 +66,7 @@ def show_times(answers: dict[int, dict]) -> None:
 
 
 def show_length(N: int, runs: list[dict]) -> None:
-    width = max(8, min(28, screen.width() - 46))
+    width = max(8, min(28, demo_screen.width() - 46))
     slowest = max((run["seconds"] for run in runs if "seconds" in run), default=0)
     line("  ", (f"{f'N = {N}':15}{'bytes':>8}{'memory':>9}{'time':>10} {'':{width}}", "underline"))
     for run in runs:
@@ -99,9 +99,9 @@ def conclude(N: int, runs: list[dict]) -> None:
         faster = standard["seconds"] / run["seconds"]
         time = f"is {faster:.1f} times as fast as" if faster >= 1 else f"takes {1 / faster:.1f} times as long as"
         name = run["name"]
-        screen.say(
+        demo_screen.say(
             f"At N = {N}, {name} asks for {fewer:.1f} times fewer bytes, and {time} standard attention.", indent=2
         )
         behind = behind or (name == "V1" and faster < fewer)
     if behind:
-        screen.say("Fewer bytes are not yet less time: lessons 06 and 11 say why.", indent=2)
+        demo_screen.say("Fewer bytes are not yet less time: lessons 06 and 11 say why.", indent=2)

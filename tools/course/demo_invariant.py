@@ -3,15 +3,17 @@
 import math
 import re
 
-from . import demo_program, screen
+from . import demo_program, demo_screen, screen
 from .build import Build
 from .errors import NOT_RIGHT, RIGHT, UsageError
 from .parser import Parser
 
 EXAMPLE = "./course demo invariant --scores 2,1,0 --values 1,3,5 --tile 2"
 QUANTITIES = ("m", "l", "u", "output")
+HEADS = [*QUANTITIES, "e^(m−m′)"]
 MOVED = "→"
 LARGEST = 3.4028234e38  # of single precision
+NARROW = 76  # columns; fewer have no room for six decimals
 ROUNDING = 2.4e-7  # of the state, which is in single precision: four roundings for each key
 
 
@@ -92,16 +94,19 @@ def show(orders: list[dict], size: float) -> int:
     """`size` is that of the largest value: u and the output are sums of values, and may cancel."""
     differences = []
     from_nothing = False
+    wide = demo_screen.width() >= NARROW
+    decimals = 6 if wide else 4
     for order in orders:
         screen.code("")
-        screen.say((f"Tiles {order['name']}", "bold"))
+        demo_screen.say((f"Tiles {order['name']}", "bold"))
         rows = order["rows"]
-        cells = [[_number(row[name]) for name in (*QUANTITIES, "rescale")] for row in rows]
-        exact = [[_number(row[f"{name}_exact"]) for name in QUANTITIES] for row in rows]
+        cells = [[_number(row[name], decimals) for name in (*QUANTITIES, "rescale")] for row in rows]
+        exact = [[_number(row[f"{name}_exact"], decimals) for name in QUANTITIES] for row in rows]
         widths = [
-            max(11, *(len(line[column]) + 2 for line in cells + exact if column < len(line))) for column in range(5)
+            max(11 if wide else 8, len(head) + 1, *(len(line[at]) + 2 for line in cells + exact if at < len(line)))
+            for at, head in enumerate(HEADS)
         ]
-        _line("", "tile", "keys", [*QUANTITIES, "e^(m−m′)"], widths, "underline")
+        _line("", "tile", "keys", HEADS, widths, "underline")
         before = None  # the m of the row before
         stored = math.nan  # its l
         for row, numbers, exact_numbers in zip(rows, cells, exact, strict=True):
@@ -123,11 +128,11 @@ def show(orders: list[dict], size: float) -> int:
     screen.code("")
     if len(orders[0]["rows"]) == 1:
         smaller = " For smaller ones: --tile 1" if orders[0]["rows"][0]["keys_seen"] > 1 else ""
-        screen.say(f"One tile holds all keys, so nothing moves.{smaller}")
+        demo_screen.say(f"One tile holds all keys, so nothing moves.{smaller}")
     else:
-        screen.say(f"{MOVED} the maximum moves from m to m′: what was stored is multiplied by e^(m−m′).")
+        demo_screen.say(f"{MOVED} the maximum moves from m to m′: what was stored is multiplied by e^(m−m′).")
     if from_nothing:
-        screen.say("Where m was −inf, the factor is 0: nothing was stored that weighs anything.")
+        demo_screen.say("Where m was −inf, the factor is 0: nothing was stored that weighs anything.")
     return _conclusion(orders, max(differences, default=0.0), size)
 
 
@@ -146,12 +151,13 @@ def _tile(scores: list) -> str:
     return f"[{text if len(text) <= 10 else text[:9] + '…'}]"
 
 
-def _number(value: float | str | None) -> str:
-    """Six decimals, unless that would be too long or would show nothing but zeros."""
+def _number(value: float | str | None, decimals: int) -> str:
+    """So many decimals, unless that would be too long or would show nothing but zeros."""
     if value is None:
         return ""
     x = float(value)  # "nan" and "inf" too, which JSON has no numbers for
-    return f"{x:.6e}" if math.isfinite(x) and x != 0 and not 5e-7 <= abs(x) < 1e9 else f"{x:.6f}"
+    short = x == 0 or not math.isfinite(x) or 0.5 * 10**-decimals <= abs(x) < 1e9
+    return f"{x:.{decimals}{'f' if short else 'e'}}"
 
 
 def difference(one: dict, other: dict, size: float) -> float:
@@ -176,11 +182,11 @@ def _conclusion(orders: list[dict], largest: float, size: float) -> int:
     agree = "both orders agree" if apart <= allowed else "the orders do NOT agree"
     right = max(largest, apart) <= allowed
     if right and all(math.isnan(end["l"]) for end in ends):
-        screen.say(("NaN reached the state in both orders, as it must.", "bold green"))
+        demo_screen.say(("NaN reached the state in both orders, as it must.", "bold green"))
         return RIGHT
     # The difference itself hangs on the compiler's choices; texts quote this line.
     numbers = f"below {allowed:.1e}, as" if right else f"up to {max(largest, apart):.1e}, of which {allowed:.1e}"
-    screen.say(
+    demo_screen.say(
         (f"{held}, and {agree}", "bold green" if right else "bold red"),
         f" (relative differences {numbers} rounding explains).",
     )

@@ -10,7 +10,7 @@ SECTOR = 32  # bytes
 
 
 def introduce() -> None:
-    screen.say(("CUDA kernels, run on this CPU, counted to the byte", "bold"))
+    demo_screen.say(("CUDA kernels, run on this CPU, counted to the byte", "bold"))
     for sentence in (
         "HBM is a GPU's large memory; SRAM is small, beside its arithmetic units.",
         "Lesson 05, standard attention: S and P, N × N each, live in HBM.",
@@ -18,10 +18,10 @@ def introduce() -> None:
         "Lesson 11, FlashAttention-2 (V2): the output stays in registers, too.",
         "An emulator runs the .cu files that nvcc compiles for a GPU, and counts.",
     ):
-        screen.say(sentence, indent=2)
+        demo_screen.say(sentence, indent=2)
     screen.code("")
-    screen.say(f"1 head, N = {SHAPE['--N']}, D = {SHAPE['--D']}, fp32. Tiles: queries × keys.", indent=2)
-    screen.say("Bytes, as they are counted:", indent=2)
+    demo_screen.say(f"1 head, N = {SHAPE['--N']}, D = {SHAPE['--D']}, fp32. Tiles: queries × keys.", indent=2)
+    demo_screen.say("Bytes, as they are counted:", indent=2)
     screen.code("")
 
 
@@ -36,7 +36,7 @@ def show(runs: list[dict]) -> bool:
 
 
 def show_buffers(runs: list[dict]) -> None:
-    width = 11 if screen.width() >= 12 + 22 * len(runs) else 8
+    width = 11 if demo_screen.width() >= 12 + 22 * len(runs) else 8
     line(" " * 10, *((f"{label(run):>{2 * width}}", f"bold {COLORS[run['name']]}") for run in runs))
     line("  ", ("buffer  " + f"{'read':>{width}}{'written':>{width}}" * len(runs), "underline"))
     names = dict.fromkeys([*BUFFERS, *(name for run in runs for name in run["counted"]["buffers"])])
@@ -81,7 +81,7 @@ def conclude(runs: list[dict]) -> bool:
 
 
 def show_totals(runs: list[dict]) -> None:
-    width = max(8, min(28, screen.width() - 46))
+    width = max(8, min(28, demo_screen.width() - 46))
     most = max(total(run["counted"]) for run in runs)
     line("  ", (f"{'':15}{'bytes':>8} {'':{width}}{'memory':>9}{'':11}", "underline"))
     for run in runs:
@@ -94,14 +94,14 @@ def show_totals(runs: list[dict]) -> None:
     screen.code("")
     standard, *others = runs
     fewer = {name: " and ".join(times_fewer(standard, run) for run in others if run["name"] == name) for name in COLORS}
-    screen.say(f"Larger tiles, fewer bytes: V1 moves {fewer['V1']} times fewer than standard.", indent=2)
+    demo_screen.say(f"Larger tiles, fewer bytes: V1 moves {fewer['V1']} times fewer than standard.", indent=2)
     if fewer["V2"]:
-        screen.say(f"Loops exchanged, fewer still: V2 moves {fewer['V2']} times fewer.", indent=2)
+        demo_screen.say(f"Loops exchanged, fewer still: V2 moves {fewer['V2']} times fewer.", indent=2)
     needs = (
         f"{' and '.join(size(run['shared_bytes']) for run in others if run['name'] == name)} with {name}"
         for name in dict.fromkeys(run["name"] for run in others)
     )
-    screen.say(f"Their price, SRAM of a block: {', '.join(needs)}.", indent=2)
+    demo_screen.say(f"Their price, SRAM of a block: {', '.join(needs)}.", indent=2)
 
 
 def times_fewer(standard: dict, run: dict) -> str:

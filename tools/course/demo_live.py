@@ -75,7 +75,7 @@ def _display(plan: list[dict]):
         yield lambda steps: print_step(plan, steps[-1])
         return
     with Live(console=screen.console, transient=True, auto_refresh=False) as live:
-        yield lambda steps: live.update(frame(plan, steps, screen.width()), refresh=True)
+        yield lambda steps: live.update(frame(plan, steps, demo_screen.width()), refresh=True)
 
 
 def print_step(plan: list[dict], step: dict) -> None:

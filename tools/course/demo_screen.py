@@ -5,6 +5,16 @@ from . import screen
 # As in the figures: one color for one algorithm.
 COLORS = {"standard": "#D55E00", "V1": "#0072B2", "V2": "#009E73", "least possible": "#888888"}
 EIGHTHS = " ▏▎▍▌▋▊▉"
+PLAIN_WIDTH = 80  # a file is read in any terminal
+
+
+def width() -> int:
+    return PLAIN_WIDTH if screen.is_plain() else screen.width()
+
+
+def say(*parts, indent: int = 0, hang: int = 0) -> None:
+    """Prints one paragraph, wrapped at words in plain output, too: an explanation, which nobody greps."""
+    screen.paragraph(*parts, columns=width(), indent=indent, hang=hang)
 
 
 def line(*parts) -> None:
@@ -18,7 +28,7 @@ def found(sentence: str, good: bool = True) -> None:
     """What was found, with its sign."""
     word = "right" if good else "wrong"
     mark = screen.mark(word)
-    screen.say((mark, screen.style(word)), (sentence, "" if good else screen.style(word)), indent=2, hang=len(mark))
+    say((mark, screen.style(word)), (sentence, "" if good else screen.style(word)), indent=2, hang=len(mark))
 
 
 def size(count: float, unit: str = "B") -> str:

@@ -1,6 +1,7 @@
 """`./course demo tiles`: a walk over the tiles of Q and of K and V, as standard attention, V1 and V2 take it."""
 
 import json
+import textwrap
 import time
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from .parser import Parser
 from .tile_walk import BUFFERS, LOOPS, Step, Tiling
 
 MOST_TILES = 12  # in each direction: what a terminal shows
+GLUE = "\N{NO-BREAK SPACE}"
 NOW, DONE, AHEAD, HIDDEN = "██", "░░", "··", "  "
 
 
@@ -74,11 +76,11 @@ def document(tiling: Tiling, walks: dict[str, list[Step]]) -> dict:
 
 def introduce(tiling: Tiling) -> None:
     mask = ", causal" if tiling.causal else ""
-    screen.say(("Which tiles cross between HBM and the chip, in which order", "bold"))
-    screen.say(f"1 head, N = {tiling.N}, D = {tiling.D}, fp32{mask}, tiles of {tiling.Br}×{tiling.Bc}.", indent=2)
-    screen.say("A row is a tile of queries, a column a tile of keys and values.", indent=2)
+    demo_screen.say(("Which tiles cross between HBM and the chip, in which order", "bold"))
+    demo_screen.say(f"1 head, N = {tiling.N}, D = {tiling.D}, fp32{mask}, tiles of {tiling.Br}×{tiling.Bc}.", indent=2)
+    demo_screen.say("A row is a tile of queries, a column a tile of keys and values.", indent=2)
     if not screen.is_plain():
-        screen.say(f"{NOW} now  {DONE} done  {AHEAD} to come", indent=2)
+        demo_screen.say(f"{NOW} now  {DONE} done  {AHEAD} to come", indent=2)
     screen.code("")
 
 
@@ -91,7 +93,7 @@ def _display(name: str, tiling: Tiling, steps: list[Step]):
         screen.code("")
         return
     with Live(console=screen.console, auto_refresh=False) as live:
-        yield lambda at: live.update(frame(name, tiling, steps, at, screen.width()), refresh=True)
+        yield lambda at: live.update(frame(name, tiling, steps, at, demo_screen.width()), refresh=True)
     screen.code("")
 
 
@@ -104,11 +106,9 @@ def step_line(at: int, step: Step) -> str:
 def frame(name: str, tiling: Tiling, steps: list[Step], at: int, width: int) -> Text:
     """The grid of tiles on the left, the bytes by buffer on the right; what moves in this step is bold."""
     step, color = steps[at], COLORS[name]
-    heading = screen.text(
-        "  ", (name, f"bold {color}"), f": {LOOPS[name]}. Step {at + 1} of {len(steps)}: {step.doing}"
-    )
+    heading = screen.text("  ", (name, f"bold {color}"), f": {LOOPS[name]}")
     left, right = _grid(name, tiling, steps, at), _buffers(name, steps, at, width - 8 - 3 * len(tiling.columns()))
-    lines = [heading, screen.text()]
+    lines = [heading, screen.text(f"  Step {at + 1} of {len(steps)}: {step.doing}")]
     blank = screen.text(" " * (5 + 3 * len(tiling.columns())))
     for row in range(max(len(left), len(right))):
         cells = left[row] if row < len(left) else blank
@@ -158,17 +158,20 @@ def _buffers(name: str, steps: list[Step], at: int, width: int) -> list[Text]:
 
 def show_totals(tiling: Tiling, totals: dict[str, dict]) -> None:
     """How often each buffer crosses, and the bytes."""
-    line("  ", (f"{'':9}{'read':>9}{'written':>9}  {'how often each buffer crosses, on average':42}", "underline"))
+    line("  ", (f"{'':9}{'read':>9}{'written':>9}  average number of crossings", "underline"))
     for name, buffers in totals.items():
         read, written = (sum(row[f"{way}_bytes"] for row in buffers.values()) for way in ("read", "written"))
-        row = f"{size(read):>9}{size(written):>9}"
-        for at, way in enumerate(("read", "written")):
-            times = ", ".join(
-                f"{buffer} {crossings(tiling, buffer, buffers[buffer][f'{way}_bytes'])}"
+        start = screen.text((f"{name:9}", f"bold {COLORS[name]}"), f"{size(read):>9}{size(written):>9}  ")
+        for way in ("read", "written"):
+            times = (
+                f"{buffer}{GLUE}{crossings(tiling, buffer, buffers[buffer][f'{way}_bytes'])}"
                 for buffer in BUFFERS[name]
                 if buffers[buffer][f"{way}_bytes"]
             )
-            line("  ", (f"{'' if at else name:9}", f"bold {COLORS[name]}"), f"{'' if at else row:18}  {way}: {times}")
+            room = demo_screen.width() - 2 - len(start)
+            for part in textwrap.wrap(f"{way}: {', '.join(times)}", room):
+                line("  ", start, part.replace(GLUE, " "))
+                start = " " * len(start)
 
 
 def crossings(tiling: Tiling, buffer: str, moved: int) -> str:

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ LARGEST = 2**31 - 1
 MOST_SRAM = 1 << 26  # bytes; far more than any chip has
 LONGEST = 100_000_000  # queries or keys; the formulas go over them tile by tile
 FIGURES = ROOT / ".course" / "figures"
-# What a lecture shows, in this order; plots/make.py draws some more.
+# What is drawn, in this order; plots/make.py knows more.
 SHOWN_FIGURES = {
     "headline": "bytes and memory against N",
     "04_traffic_n": "bytes against N, on logarithmic axes",
@@ -77,6 +78,7 @@ MODELS = [
 def main(arguments: list[str]) -> int:
     cases, flags = parse(arguments)
     start = time.monotonic()
+    make_folder(flags.out)
     traffic, kernels = demo_program.build(Build(), "demo_traffic", "demo_kernels")
     # Flags are judged by the program. That is quick, and comes before anything is shown: bad ones get no half answer.
     for case in cases:
@@ -87,7 +89,8 @@ def main(arguments: list[str]) -> int:
         demo_kernels.introduce()
         runs, steps = demo_live.run(kernels, flags.pace)
         shown["kernels"] = {"shape": demo_kernels.SHAPE, "steps": steps, "runs": runs}
-        screen.code("")
+        if screen.is_plain():  # a terminal has taken the live part away
+            screen.code("")
         right = demo_kernels.show(runs)
         failure = demo_gpu.show(shown) if len(cases) > 1 else None  # not where a shape was asked for
         with screen.progress("counting bytes"):
@@ -176,8 +179,19 @@ def check_flags(flags) -> None:
         value = getattr(flags, name)
         if value is not None and not least <= value <= most:
             raise UsageError(f"--{name} {value}: must be from {least} to {most}.")
-    if not flags.out or (Path(flags.out).exists() and not Path(flags.out).is_dir()):
-        raise UsageError(f"--out '{flags.out}': must be a folder.")
+    if not flags.out:
+        raise UsageError("--out '': must be a folder.")
+
+
+def make_folder(path: Path) -> None:
+    """Before anything runs, so that nobody waits for figures that cannot be kept. Raises UsageError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        reason = "it is a file" if path.is_file() else error.strerror
+        raise UsageError(f"--out '{path}': must be a folder that can be written to: {reason}.") from error
 
 
 def agrees(algorithm: dict) -> bool | None:
@@ -188,10 +202,10 @@ def agrees(algorithm: dict) -> bool | None:
 
 def show_case(case: Case, algorithms: list[dict]) -> bool:
     screen.code("")
-    screen.say((case.title, "bold"))
-    screen.say(case.describe(), indent=2)
+    demo_screen.say((case.title, "bold"))
+    demo_screen.say(case.describe(), indent=2)
     screen.code("")
-    bar_width = max(6, min(24, screen.width() - (44 if is_narrow() else 68)))
+    bar_width = max(6, min(24, demo_screen.width() - (44 if is_narrow() else 68)))
     left, right = sides("algorithm, tiles", "read", "written", "total", "memory", "FLOP", "by")
     line("  ", (f"{left}{'':{bar_width}}{right}", "underline"))
     most = max(total(algorithm["formula"]) for algorithm in algorithms)
@@ -214,12 +228,14 @@ def show_case(case: Case, algorithms: list[dict]) -> bool:
     if by_name["V1"] and by_name["V2"]:
         v1, v2 = (by_name["standard"] / by_name[name] for name in ("V1", "V2"))
         screen.code("")
-        screen.say(f"Standard attention moves {v1:.1f} times the bytes of V1, {v2:.1f} times those of V2.", indent=2)
+        demo_screen.say(
+            f"Standard attention moves {v1:.1f} times the bytes of V1, {v2:.1f} times those of V2.", indent=2
+        )
     return all_agree
 
 
 def is_narrow() -> bool:
-    return screen.width() < 80
+    return demo_screen.width() < 80
 
 
 def sides(name, read, written, sum_of_both, memory, flop, by) -> tuple[str, str]:
@@ -230,7 +246,7 @@ def sides(name, read, written, sum_of_both, memory, flop, by) -> tuple[str, str]
 
 def explain() -> None:
     screen.code("")
-    screen.say(("How to read this", "bold"))
+    demo_screen.say(("How to read this", "bold"))
     for sentence in (
         "by count: one head was run here, on metered memory; its count equals the formula, and all heads move the same.",
         "by formula: nothing was run, or it is too large to run here; the same formula, by itself.",
@@ -239,22 +255,25 @@ def explain() -> None:
         "least possible: each operand once, nothing in between.",
         "Bytes are what the algorithm asks HBM for, before any cache. Lesson 04 counts them with you.",
     ):
-        screen.say("· " + sentence, indent=2)
+        demo_screen.say("· " + sentence, indent=2)
 
 
 def draw_figures(out: Path) -> list[str]:
-    """Draws them, names those of a lecture, and returns the names."""
+    """Draws SHOWN_FIGURES, says what they are, and returns their names."""
     log = ROOT / ".course" / "logs" / "figures.log"
+    wanted = [part for name in SHOWN_FIGURES for part in ("--figure", name)]
     with screen.progress("drawing the figures"):
-        code, output = process.stream([sys.executable, "plots/make.py", "--out", str(out.resolve())], ROOT, log)
+        code, output = process.stream(
+            [sys.executable, "plots/make.py", "--out", str(out.resolve()), *wanted], ROOT, log
+        )
     if code != 0:
         raise InternalError("The figures could not be drawn.", *output.strip().splitlines()[-5:])
     screen.code("")
     where = out.relative_to(ROOT) if out.is_relative_to(ROOT) else out
-    screen.say((f"The figures: {where}", "bold"))
+    demo_screen.say((f"The figures: {where}", "bold"))
     for name, what in SHOWN_FIGURES.items():
-        screen.say(f"{name + '.svg':21}{what}", indent=2)
-    screen.say("What comes next: ./course shows the lessons, and where you are.", indent=2)
+        demo_screen.say(f"{name + '.svg':21}{what}", indent=2, hang=21)
+    demo_screen.say("What comes next: ./course shows the lessons, and where you are.", indent=2)
     return [f"{name}.svg" for name in SHOWN_FIGURES]
 
 

@@ -1,5 +1,6 @@
 """What the student sees: one console for results, one for errors, both plain when not on a terminal."""
 
+import os
 import sys
 from contextlib import contextmanager
 
@@ -34,8 +35,9 @@ _plain = False
 
 
 def setup(plain: bool) -> None:
-    """Chooses plain output: asked for, or stdout is not a terminal."""
+    """Chooses plain output: asked for, or stdout is not a terminal, or one that cannot draw a line again."""
     global console, errors, _plain
+    plain = plain or os.environ.get("TERM") in ("dumb", "unknown")
     _plain = plain or not sys.stdout.isatty()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -65,7 +67,17 @@ def text(*parts) -> Text:
 
 
 def say(*parts, indent: int = 0, hang: int = 0) -> None:
-    """Prints one paragraph. A terminal wraps it at words; plain output keeps it on one line, for grep.
+    """Prints one paragraph. A terminal wraps it at words; plain output keeps it on one line, for grep."""
+    if _plain:
+        line = text(*parts)
+        line.rstrip()
+        console.print(text(" " * indent, line) if line else line, soft_wrap=True)
+        return
+    paragraph(*parts, columns=console.width, indent=indent, hang=hang)
+
+
+def paragraph(*parts, columns: int, indent: int = 0, hang: int = 0) -> None:
+    """Prints one paragraph, wrapped at words.
 
     Lines after the first are indented by `hang` more; those of a bullet, "· ...", stand under its text.
     """
@@ -73,12 +85,9 @@ def say(*parts, indent: int = 0, hang: int = 0) -> None:
     line.rstrip()
     if not line:
         indent = 0
-    if _plain:
-        console.print(text(" " * indent, line), soft_wrap=True)
-        return
     hang = hang or (len(BULLET) if line.plain.startswith(BULLET) else 0)
     start = text(" " * indent, line[:hang])
-    for piece in line[hang:].wrap(console, max(console.width - indent - hang, 20)):
+    for piece in line[hang:].wrap(console, max(columns - indent - hang, 20)):
         piece.rstrip()
         console.print(text(start, piece), soft_wrap=True)
         start = " " * (indent + hang)

@@ -69,6 +69,13 @@ class CourseFolder(unittest.TestCase):
     def output(self):
         return "".join(self.said)
 
+    def sentences(self):
+        """The output as it was before it was wrapped."""
+        return " ".join(self.output().split())
+
+    def widest(self):
+        return max(map(len, self.output().splitlines()))
+
 
 class _Lines:
     def __init__(self, parts):

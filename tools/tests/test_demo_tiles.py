@@ -6,7 +6,7 @@ import json
 import unittest
 from unittest import mock
 
-from course import demo_live, demo_tiles, screen, tile_walk
+from course import demo_live, demo_screen, demo_tiles, screen, tile_walk
 from course.errors import UsageError
 from course.tile_walk import Tiling
 from course_folder import CourseFolder
@@ -75,6 +75,20 @@ class Screen(CourseFolder):
         self.assertIn("read: q 1×, k 2×, v 2×", self.output())
         self.assertIn("written: out 3×, m 3×, l 3×", self.output())
         self.assertLessEqual(max(map(len, lines)), 80)
+
+    def test_a_mask_makes_fractions_which_fit_as_well(self):
+        self.run_tiles("--n", "384", "--causal")
+        self.assertIn("read: q 6.5×, k 1×, v 1×, out 6.5×, m 6.5×, l 6.5×", self.sentences())
+        self.assertLessEqual(self.widest(), 80)
+
+    def test_a_narrow_terminal_is_wide_enough_for_the_usual_tiles(self):
+        tiling = Tiling(128, 32, 32)
+        walks = {name: tile_walk.walk(name, tiling) for name in tile_walk.LOOPS}
+        with mock.patch.object(demo_screen, "width", return_value=60):
+            demo_tiles.show_totals(tiling, {name: tile_walk.totals(steps) for name, steps in walks.items()})
+        frames = [demo_tiles.frame(name, tiling, steps, 0, 60).plain for name, steps in walks.items()]
+        lines = "\n".join([self.output(), *frames]).splitlines()
+        self.assertLessEqual(max(map(len, lines)), 60)
 
     def test_json_holds_every_step(self):
         document = json.loads(self.run_tiles("--n", "64", "--causal", "--json"))

@@ -1,7 +1,9 @@
-"""INSTRUCTOR.md: its commands exist, and so do its figures and files."""
+"""INSTRUCTOR.md: its commands exist, and so do its figures and files; its loop grades what was handed in."""
 
 import re
 import shlex
+import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -9,6 +11,9 @@ from course import cli, demo_invariant, demo_tiles, demo_traffic, screen
 from course.lessons import ROOT
 
 TEXT = (ROOT / "INSTRUCTOR.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+# In place of the course: a file that says "right" is right.
+COURSE = "#!/bin/sh\ngrep -q right exercises/04_counting_bytes/attention_forward.cpp\n"
 
 
 class Commands(unittest.TestCase):
@@ -17,8 +22,7 @@ class Commands(unittest.TestCase):
 
     def test_each_command_is_understood(self):
         spans = re.findall(r"`\./course ([^`]+)`", TEXT)
-        blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
-        lines = re.findall(r"\./course ([^#;>\n]+)", blocks.replace("$step", "1"))
+        lines = re.findall(r"\./course ([^#;>\n]+)", "\n".join(BLOCKS).replace("$step", "1"))
         commands = [shlex.split(words) for words in spans + lines]
         self.assertGreater(len(commands), 12)
         for command in commands:
@@ -36,6 +40,29 @@ class Commands(unittest.TestCase):
             self.assertTrue((ROOT / "plots/figures" / figure).is_file(), figure)
         for link in re.findall(r"\]\(([^)#]+)", TEXT):
             self.assertTrue(Path(ROOT / link).exists(), link)
+
+    def test_what_lecture_1_shows_the_demonstration_draws(self):
+        lecture = TEXT[TEXT.index("## Lecture 1") : TEXT.index("## Lecture 2")]
+        for figure in re.findall(r"`(\w+)\.svg`", lecture):
+            self.assertIn(figure, demo_traffic.SHOWN_FIGURES)
+
+
+class Grading(unittest.TestCase):
+    def test_each_submission_is_graded_by_its_own_file(self):
+        root = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (root / "exercises/04_counting_bytes").mkdir(parents=True)
+        (root / "course").write_text(COURSE)
+        (root / "course").chmod(0o755)
+        for name, text in (("16", "right"), ("17", None), ("18 b", "wrong")):
+            (root / "submissions" / name).mkdir(parents=True)
+            if text:
+                (root / "submissions" / name / "attention_forward.cpp").write_text(text)
+        (loop,) = [block for block in BLOCKS if "submissions" in block]
+        ran = subprocess.run(["sh", "-c", loop], cwd=root, capture_output=True, text=True, check=True)
+        steps = ("all", "step 1", "step 2", "step 3", "step 4")
+        wanted = [f"{name}, {step}: {code}" for name, code in (("16", 0), ("18 b", 1)) for step in steps]
+        self.assertEqual(ran.stdout.splitlines(), wanted)
+        self.assertIn("submissions/17", ran.stderr)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 import contextlib
 import io
 import json
-import sys
-import tempfile
 import unittest
+from itertools import pairwise
 from pathlib import Path
 from unittest import mock
 
 import cuda_tools
-from course import demo_gpu, demo_kernels, demo_live, demo_program, demo_screen, demo_traffic, lessons, screen
+from course import demo_gpu, demo_kernels, demo_live, demo_program, demo_screen, demo_traffic, lessons, process
 from course.errors import InternalError, UsageError
 from course_folder import CourseFolder
 
@@ -64,42 +63,6 @@ def algorithm(name, counted_bytes=None, **more):
 TABLE = [algorithm("standard", 640), algorithm("V1", 640, Br=64, Bc=562), algorithm("V2"), algorithm("least possible")]
 
 
-class Numbers(unittest.TestCase):
-    def test_bars_are_as_long_as_their_part(self):
-        self.assertEqual(demo_screen.bar(3, 3, 4), "████")
-        self.assertEqual(demo_screen.bar(3, 8, 4), "█▌  ")
-        self.assertEqual(demo_screen.bar(1, 10**9, 4), "▏   ")  # not nothing
-        self.assertEqual(demo_screen.bar(0, 3, 4), "    ")
-        self.assertEqual(demo_screen.bar(0, 0, 4), "    ")
-
-    def test_sizes_have_three_digits(self):
-        for count, text in ((0, "0 B"), (999, "999 B"), (4096, "4.1 kB"), (999_600, "1.0 MB"), (276e9, "276 GB")):
-            self.assertEqual(demo_screen.size(count), text)
-
-    def test_times_have_three_digits(self):
-        for seconds, text in ((0.0051364, "5.14 ms"), (0.0512, "51.2 ms"), (1.2345, "1234 ms"), (0.0099996, "10.0 ms")):
-            self.assertEqual(demo_gpu.milliseconds(seconds), text)
-
-
-class Program(unittest.TestCase):
-    def ask(self, script):
-        folder = self.enterContext(tempfile.TemporaryDirectory())
-        program = Path(folder) / "demo_kernels"
-        program.write_text(f"#!{sys.executable}\nimport sys, json\n{script}\n")
-        program.chmod(0o755)
-        return demo_program.ask(program, {"--N": 512, "--D": 64})
-
-    def test_flags_go_in_and_json_comes_out(self):
-        self.assertEqual(self.ask("print(json.dumps(sys.argv[1:]))"), ["--N", "512", "--D", "64"])
-
-    def test_each_exit_code_is_an_error_of_its_own(self):
-        say = "print('demo_kernels: it is so', file=sys.stderr); "
-        for code, error in ((2, UsageError), (4, demo_program.NoDevice), (1, InternalError)):
-            with self.subTest(code), self.assertRaises(error) as caught:
-                self.ask(f"{say}sys.exit({code})")
-            self.assertIn("it is so", (caught.exception.message, *caught.exception.details))
-
-
 class Kernels(CourseFolder):
     def test_bytes_stand_by_buffer_and_in_total_beside_the_formula(self):
         self.assertTrue(demo_kernels.show(EMULATED))
@@ -151,14 +114,15 @@ class OnGpu(CourseFolder):
         self.assertIsNone(self.show(self.answer(*ON_GPU)))
         for text in ("NVIDIA H200", "16,384 tokens, 32 heads", "N = 1024", "N = 4096", "12.7 MB", "51.2 ms", "204 ms"):
             self.assertIn(text, self.output())
-        self.assertIn("At N = 4096, V1 asks for 3.5 times fewer bytes, and takes 2.0 times as long", self.output())
-        self.assertIn("At N = 4096, V2 asks for 5.4 times fewer bytes, and is 2.0 times as fast as", self.output())
-        self.assertIn("not yet less time", self.output())
+        self.assertIn("At N = 4096, V1 asks for 3.5 times fewer bytes, and takes 2.0 times as long", self.sentences())
+        self.assertIn("At N = 4096, V2 asks for 5.4 times fewer bytes, and is 2.0 times as fast as", self.sentences())
+        self.assertIn("not yet less time", self.sentences())
+        self.assertLessEqual(self.widest(), 80)
         self.assertEqual([answer["shape"]["--N"] for answer in self.shown["gpu"]], [1024, 4096])
 
     def test_bytes_and_time_may_fall_together(self):
         self.assertIsNone(self.show(self.answer(ON_GPU[0], kernel(seconds=0.0128))))
-        self.assertIn("1.9 times fewer bytes, and is 4.0 times as fast as standard attention.", self.output())
+        self.assertIn("1.9 times fewer bytes, and is 4.0 times as fast as standard attention.", self.sentences())
         self.assertNotIn("not yet", self.output())
 
     def test_every_length_has_the_same_tokens(self):
@@ -218,6 +182,7 @@ class Whole(CourseFolder):
     def test_all_models_and_the_gpu(self):
         self.assertEqual(self.run_demo(), 0)
         self.assertEqual(self.output().count("V1, 64×562"), 4)
+        self.assertLessEqual(self.widest(), 80)
         self.gpu.assert_called_once()
 
     def test_a_shape_of_your_own_takes_no_gpu(self):
@@ -248,6 +213,7 @@ class Whole(CourseFolder):
             ["--pace", "quick"],
             ["--pace", "nan"],
             ["--out", __file__],
+            ["--out", f"{__file__}/new"],
         ):
             with self.subTest(arguments), self.assertRaises(UsageError):
                 self.run_demo(*arguments)
@@ -275,10 +241,28 @@ class Whole(CourseFolder):
         document = json.loads((self.root / "shown" / "demo.json").read_text(encoding="utf-8"))
         self.assertEqual(document["cases"][0]["title"], "Your shape")
 
+    def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_built(self):
+        with (
+            mock.patch.object(demo_traffic.tempfile, "TemporaryFile", side_effect=PermissionError(13, "not yours")),
+            mock.patch.object(demo_program, "build") as build,
+            self.assertRaisesRegex(UsageError, f"--out '{self.root}': .*: not yours"),
+        ):
+            demo_traffic.main(["--out", str(self.root)])
+        build.assert_not_called()
+
+    def test_the_figures_that_are_named_are_drawn_and_no_others(self):
+        with mock.patch.object(process, "stream", return_value=(0, "")) as stream:
+            names = demo_traffic.draw_figures(self.root)
+        command = stream.call_args.args[0]
+        self.assertEqual([f"{name}.svg" for flag, name in pairwise(command) if flag == "--figure"], names)
+        for name in names:
+            self.assertIn(f"  {name} ", self.output())
+            self.assertTrue((lessons.ROOT / "plots/figures" / name).is_file(), name)
+
     def test_tables_fit_the_terminal(self):
         for width in (60, 80, 100):
             self.said.clear()
-            with mock.patch.object(screen, "width", return_value=width):
+            with mock.patch.object(demo_screen, "width", return_value=width):
                 demo_kernels.show_buffers([EMULATED[0], EMULATED[1], EMULATED[3]])
                 demo_kernels.show_totals(EMULATED)
                 demo_gpu.show_length(4096, ON_GPU)

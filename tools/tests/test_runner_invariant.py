@@ -2,8 +2,9 @@
 
 import math
 import unittest
+from unittest import mock
 
-from course import demo_invariant
+from course import demo_invariant, demo_screen
 from course.errors import UsageError
 from course_folder import CourseFolder
 
@@ -68,7 +69,8 @@ class Table(CourseFolder):
         self.said.clear()
         named = [{"name": "an order", "rows": rows} for rows in orders]
         code = demo_invariant.show(named, 3.0)
-        return code, self.output()
+        self.assertLessEqual(self.widest(), 80)
+        return code, self.sentences()
 
     def test_a_broken_invariant_is_told_and_is_not_success(self):
         right = row(2, 1.4, 2, 1.5)
@@ -85,8 +87,7 @@ class Table(CourseFolder):
     def test_the_maximum_may_move_from_minus_infinity(self):
         empty, later = row("-inf", 0, 0, 0), row(3, 1, 3, 3, rescale=0.0)
         _, output = self.shown([empty, later], [later, row(3, 1, 3, 3, rescale=1.0)])
-        marked = [line for line in output.splitlines() if line.startswith("→ [")]
-        self.assertEqual(len(marked), 1)
+        self.assertEqual(output.count("→ ["), 1)
         self.assertIn("Where m was −inf, the factor is 0", output)
         _, output = self.shown([later], [later])
         self.assertNotIn("−inf", output)
@@ -96,9 +97,17 @@ class Table(CourseFolder):
         nan = row(1, "nan", "nan", "nan")
         code, output = self.shown([nan], [row(0, 1, 1, 1), nan])
         self.assertEqual(code, 0)
-        self.assertIn("NaN reached the state in both orders, as it must.\n", output)
+        self.assertIn("NaN reached the state in both orders, as it must.", output)
         self.assertNotIn("agree", output)
         self.assertEqual(self.shown([nan], [row(1, 1, 1, 1)])[0], 1)
+
+    def test_a_narrow_terminal_gets_fewer_decimals(self):
+        rows = [row(2, 1.4, 2, 1.5, rescale=0.5)]
+        for width, shown in ((60, "1.4000"), (75, "1.4000"), (76, "1.400000")):
+            with mock.patch.object(demo_screen, "width", return_value=width):
+                _, output = self.shown(rows)
+            self.assertIn(f" {shown} ", output)
+            self.assertLessEqual(self.widest(), width)
 
 
 if __name__ == "__main__":
