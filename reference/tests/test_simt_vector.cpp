@@ -166,6 +166,35 @@ TEST_CASE("a race about one element of a vector is found") {
   });
 }
 
+// ---- Half precision
+
+namespace {
+
+template <class T>
+__global__ void widen_kernel(fa::hbm<T> in_and_out, fa::hbm<float> out) {
+  __shared__ fa::shared<T, 32> line;
+  const int i = int(threadIdx.x);
+  line[i] = in_and_out[i];
+  out[i] = float(line[i]) + float(in_and_out[i]);
+  in_and_out[i] = T(2.0f * float(line[i]));
+}
+
+template <class T>
+void check_widening() {
+  fa::DeviceBuffer<T> numbers("numbers", std::vector<T>(32, T(1.5f)));
+  fa::DeviceBuffer<float> out("out", 32);
+  fa::launch<widen_kernel<T>>({{1}, {32}}, numbers.data(), out.data());
+  CHECK(out.to_host() == std::vector<float>(32, 3.0f));
+  CHECK(float(numbers.to_host()[31]) == 3.0f);
+}
+
+}  // namespace
+
+TEST_CASE("an element of half precision is a float where one is asked for, in HBM and in shared memory") {
+  check_widening<fa::half>();
+  check_widening<fa::bfloat16>();
+}
+
 // ---- 2^x
 
 TEST_CASE("the fast power of two is exact to 2 units in the last place, and has no subnormal results") {
