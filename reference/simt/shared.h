@@ -18,13 +18,19 @@ inline namespace emulated {
 template <class T>
 struct SharedAddress {
   T* element = nullptr;
-  simt::Shadow* shadow = nullptr;  // null: nothing is checked
+  simt::Shadow* shadow = nullptr;  // null: nobody looks, neither the checks nor those who count bank conflicts
   simt::SharedStorage* storage = nullptr;
 
-  void check(simt::Access access) const {
-    if (shadow == nullptr || (access == simt::Access::read && note_common_read(*shadow, *simt::running))) return;
-    simt::check_shared(*storage, element - reinterpret_cast<T*>(storage->data), access);
+  // Every access to shared memory comes here: of a thread, to `elements` neighbors with one instruction.
+  void check(simt::Access access, int elements = 1) const {
+    if (shadow == nullptr) return;
+    if (simt::counting_banks) simt::count_banks(*storage, index(), elements, access);
+    for (int i = 0; i < elements; ++i) {
+      if (access == simt::Access::read && note_common_read(shadow[i], *simt::running)) continue;
+      simt::check_shared(*storage, index() + i, access);
+    }
   }
+  Index index() const { return element - reinterpret_cast<T*>(storage->data); }  // in its array
 };
 
 // What tile[r][c] is: reads and assignments are told apart. Only what is not stored can be used: `auto x = tile[r][c]`
@@ -94,8 +100,8 @@ class SharedSpan {
 namespace detail {
 template <class T>
 SharedAddress<T> first_of(simt::SharedStorage& storage) {
-  simt::Shadow* const shadows = simt::running->block->kernel().settings.checks ? storage.shadows.data() : nullptr;
-  return {reinterpret_cast<T*>(storage.data), shadows, &storage};
+  const bool looked_at = simt::running->block->looks_at_shared();
+  return {reinterpret_cast<T*>(storage.data), looked_at ? storage.shadows.data() : nullptr, &storage};
 }
 }  // namespace detail
 
