@@ -235,14 +235,6 @@ __global__ void names_kernel() {
   second[me * 2] = first[me];
 }
 
-__global__ void long_kernel(fa::hbm<float> out, int loads) {
-  __shared__ fa::shared<float, 2> pair;
-  pair[0] = 0.0f;
-  float sum = 0.0f;
-  for (int i = 0; i < loads; ++i) sum += pair[0];
-  out[0] = sum;
-}
-
 }  // namespace
 
 TEST_CASE("banks: a barrier of the warp, too, sets its lanes even") {
@@ -324,15 +316,4 @@ TEST_CASE("banks: they are counted without checks, too; then memory that nothing
   CHECK(of_stride<float>(32, 2) == BankCount{1, 2, 1});
   const fa::SharedTraffic tile = of_column_sums<32>();
   CHECK(tile.loads == BankCount{64, 32 * 32 + 32, 32 * 31});
-}
-
-TEST_CASE("banks: a thread that loads without end is stopped") {
-  fa::DeviceBuffer<float> out("out", 1);
-  const fa::DeviceMeter meter(fa::Count::banks);
-  fa::simt::check_fault([&] { fa::launch<long_kernel>({{1}, {1}}, out.data(), 1 << 20); },
-                        {"shared memory: 1048576 reads of 'pair' by one thread with no barrier between: too many to "
-                         "count their bank conflicts",
-                         "long_kernel"});
-  fa::launch<long_kernel>({{1}, {1}}, out.data(), (1 << 20) - 1);
-  CHECK(meter.shared_of("pair").loads.conflicts == 0);
 }

@@ -76,3 +76,10 @@ TEST_CASE("message: a thread that waits for another one in a loop") {
   fa::DeviceBuffer<int> flag("flag", std::vector<int>(1));
   check_message([&] { fa::launch<wait_kernel>({{1}, {2}}, flag.data()); }, wait_fault);
 }
+
+TEST_CASE("message: too many accesses to count their bank conflicts") {
+  fa::DeviceBuffer<float> out("out", 1);
+  const fa::DeviceMeter meter(fa::Count::banks);
+  check_message([&] { fa::launch<sum_kernel>({{1}, {1}}, out.data(), 1 << 20); }, sum_fault);
+  CHECK_NOTHROW(fa::launch<sum_kernel>({{1}, {1}}, out.data(), (1 << 20) - 1));
+}
