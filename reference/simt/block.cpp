@@ -92,6 +92,8 @@ void Block::begin_block(Index linear) {
     thread.now = time_of(serial, 0);
     thread.seen.fill(0);
     thread.seen[thread.lane] = 1;
+    thread.copies.clear();
+    thread.batches = 0;
   }
 }
 
@@ -220,6 +222,7 @@ SharedStorage& Block::dynamic_shared(std::size_t region, Index offset, const Sha
   }
   storage.layout = layout;
   storage.data = dynamic_memory_.data() + offset;
+  storage.offset = offset;
   storage.block_serial = block_serial_of(thread.now);
   if (looks_at_shared() && storage.shadows.size() < std::size_t(layout.elements())) {
     storage.shadows.resize(std::size_t(layout.elements()));
