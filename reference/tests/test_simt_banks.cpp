@@ -94,49 +94,6 @@ TEST_CASE("banks: what no instruction moves at once takes one for each word") {
   CHECK(of_stride<Three>(32, 1) == BankCount{3, 3, 0});  // word 3 · lane + 0, 1, 2: 3 and 32 have no common factor
 }
 
-// ---- Vectors, and rows of matrices
-
-namespace {
-
-// Lane i loads `n` neighbors at once, from row i % rows and column i / rows · n on.
-template <class T, int n>
-__global__ void rows_kernel(int rows, int columns, int stride) {
-  fa::DynamicShared memory;
-  const auto tile = memory.matrix<T>("tile", rows, stride);
-  const int lane = int(threadIdx.x);
-  for (int e = lane; e < rows * columns; e += 32) tile[e / columns][e % columns] = T{};
-  __syncwarp();
-  (&tile[lane % rows][lane / rows * n]).check(fa::simt::Access::read, n);
-}
-
-template <class T, int n>
-BankCount of_rows(int rows, int columns, int stride) {
-  const fa::DeviceMeter meter(fa::Count::banks);
-  fa::launch<rows_kernel<T, n>>({{1}, {32}, fa::shared_bytes<T>(rows * stride)}, rows, columns, stride);
-  return meter.shared_total().loads;
-}
-
-}  // namespace
-
-TEST_CASE("banks: vectors of 8 bytes are served by half-warps, of 16 bytes by quarter-warps") {
-  in_each_order([] {
-    CHECK(of_rows<float, 2>(1, 64, 64) == BankCount{1, 2, 0});  // neighbors
-    CHECK(of_rows<float, 4>(1, 128, 128) == BankCount{1, 4, 0});
-    CHECK(of_rows<float, 2>(32, 32, 32) == BankCount{1, 32, 30});  // one bank for all of a half-warp
-    CHECK(of_rows<float, 4>(32, 32, 32) == BankCount{1, 32, 28});
-    CHECK(of_rows<float, 2>(32, 32, 34) == BankCount{1, 2, 0});  // padded by one vector
-    CHECK(of_rows<float, 4>(32, 32, 36) == BankCount{1, 4, 0});
-  });
-}
-
-TEST_CASE(
-    "banks: rows of 64 numbers of 16 bits meet in the banks when a matrix is loaded, and 8 more keep them apart") {
-  CHECK(of_rows<fa::half, 8>(16, 64, 64) == BankCount{1, 32, 28});  // 8 rows of each quarter-warp: 128 bytes apart
-  CHECK(of_rows<fa::half, 8>(16, 64, 72) == BankCount{1, 4, 0});    // 144 bytes apart
-  CHECK(of_rows<fa::half, 8>(16, 32, 32) == BankCount{1, 16, 12});  // 64 bytes: every other row
-  CHECK(of_rows<fa::half, 8>(16, 128, 136) == BankCount{1, 4, 0});
-}
-
 // ---- Static arrays; instruction by instruction
 
 namespace {
