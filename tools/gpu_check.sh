@@ -7,9 +7,9 @@
 #   --only     of these parts, the ones named: build test memcheck racecheck synccheck initcheck
 #   --filter   Catch2's words for which tests the sanitizers see (default: ~[large], since they slow a kernel down by far)
 #
-# Needs nvcc, CMake, Ninja, Catch2, Google Benchmark and compute-sanitizer; neither Boost nor Python nor a network. Prints a
-# line for each check; what the tools said is kept in build/cuda/gpu_check. Exit code 0: all passed; 1: one failed; 2: wrong
-# arguments.
+# Needs nvcc, CMake, Ninja, Catch2, Google Benchmark and compute-sanitizer; neither Boost nor Eigen nor Python nor a network.
+# Prints a line for each check; what the tools said is kept in build/cuda/gpu_check. Exit code 0: all passed; 1: one failed;
+# 2: wrong arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

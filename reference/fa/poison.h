@@ -21,7 +21,7 @@ inline bool is_poison(float value) {
 inline constexpr std::uint16_t half_poison_bits = 0x7fb1;
 
 template <class T>
-concept SixteenBitFloat = sizeof(T) == 2 && !std::is_integral_v<T>;
+concept SixteenBitFloat = sizeof(T) == 2 && std::is_class_v<T> && requires(const T& value) { float(value); };
 
 template <SixteenBitFloat T>
 bool is_poison(const T& value) {

@@ -21,12 +21,13 @@ inline namespace emulated {
 template <class T>
 struct SharedAddress {
   T* element = nullptr;
-  simt::Shadow* shadow = nullptr;  // null: nothing is checked
+  simt::Shadow* shadow = nullptr;  // null: nobody looks, neither the checks nor those who count bank conflicts
   simt::SharedStorage* storage = nullptr;
 
   // Every access to shared memory comes here: of a thread, to `elements` neighbors with one instruction.
   void check(simt::Access access, int elements = 1) const {
     if (shadow == nullptr) return;
+    if (simt::counting_banks) simt::count_banks(*storage, index(), elements, access);
     for (int i = 0; i < elements; ++i) {
       if (access == simt::Access::read && note_common_read(shadow[i], *simt::running)) continue;
       simt::check_shared(*storage, index() + i, access);
@@ -132,8 +133,8 @@ class SharedSpan {
 namespace detail {
 template <class T>
 SharedAddress<T> first_of(simt::SharedStorage& storage) {
-  simt::Shadow* const shadows = simt::running->block->kernel().settings.checks ? storage.shadows.data() : nullptr;
-  return {reinterpret_cast<T*>(storage.data), shadows, &storage};
+  const bool looked_at = simt::running->block->looks_at_shared();
+  return {reinterpret_cast<T*>(storage.data), looked_at ? storage.shadows.data() : nullptr, &storage};
 }
 }  // namespace detail
 

@@ -76,6 +76,7 @@ void stop_at_span(const SharedStorage& storage, Index at, int elements, Access a
 
 void check_shared(SharedStorage& storage, Index at, Access access) {
   const Thread& thread = *running;
+  if (!thread.block->kernel().settings.checks) return;
   const std::uint32_t block = block_serial_of(thread.now);
   Shadow& element = storage.shadows[std::size_t(at)];
   // Blocks share nothing, and what an earlier block on this OS thread left behind does not count as written.

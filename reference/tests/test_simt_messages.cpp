@@ -102,3 +102,10 @@ TEST_CASE("message: a fragment that nothing has set") {
   fa::DeviceBuffer<float> s("s", 256);
   check_message([&] { fa::launch<product_kernel>({{1}, {32}}, q.data(), k.data(), s.data()); }, product_fault);
 }
+
+TEST_CASE("message: too many accesses to count their bank conflicts") {
+  fa::DeviceBuffer<float> out("out", 1);
+  const fa::DeviceMeter meter(fa::Count::banks);
+  check_message([&] { fa::launch<sum_kernel>({{1}, {1}}, out.data(), 1 << 20); }, sum_fault);
+  CHECK_NOTHROW(fa::launch<sum_kernel>({{1}, {1}}, out.data(), (1 << 20) - 1));
+}

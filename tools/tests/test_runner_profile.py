@@ -21,6 +21,13 @@ COUNT["kernels"] = [
     {"name": "copy_kernel<2>", **dict.fromkeys(("read_bytes", "written_bytes"), 4_194_304)},
     {"name": "plain_kernel", "read_bytes": 8_388_608, "written_bytes": 4_194_304},
 ]
+SHARED = [
+    {
+        "array": "k_tile",
+        "loads": {"requests": 1_024, "passes": 32_768, "conflicts": 31_744},
+        "stores": {"requests": 0, "passes": 0, "conflicts": 0},
+    }
+]
 
 
 class Counters(unittest.TestCase):
@@ -98,6 +105,16 @@ class Profiled(CourseFolder):
         self.assertRegex(self.output(), r"emulator +12,582,912 +8,388,608 +393,216 +262,144\n")
         self.assertIn("The emulator's count equals the formula", self.output())
         self.assertIn("The GPU's counters were not read: there is no GPU.\n", self.output())
+
+    def test_the_banks_of_shared_memory_where_they_were_counted(self):
+        self.run_profile()
+        self.assertNotIn("conflict", self.output())
+        first, second = COUNT["kernels"]
+        self.run_profile(count=COUNT | {"kernels": [first | {"shared": []}, second | {"shared": SHARED}]})
+        self.assertRegex(self.output(), r"shared memory +requests +passes +conflicts\n  plain_kernel\n")
+        self.assertRegex(self.output(), r"\n  k_tile, loads +1,024 +32,768 +31,744\n\n")
+        self.assertNotIn("k_tile, stores", self.output())
+        self.assertIn("A conflict is a pass more", self.output())
 
     def test_without_ncu(self):
         self.machine(tools=("nvcc",))
