@@ -111,6 +111,7 @@ __device__ void weights(fa::mma::Accumulator (&s)[kChunk / 8], Group<T, D>& grou
   }
 }
 
+// [add-values]
 // u += P V. Two accumulators of S, side by side, are the left operand of the next product: the layouts agree.
 template <class T, int D>
 __device__ void add_values(Group<T, D>& group, const fa::mma::Accumulator (&p)[kChunk / 8], fa::SharedMatrix<T> v_tile,
@@ -129,6 +130,7 @@ __device__ void add_values(Group<T, D>& group, const fa::mma::Accumulator (&p)[k
     }
   }
 }
+// [/add-values]
 
 // Whether v has a NaN or an infinity in the rows first to end - 1 of the tile. All lanes of the warp look for it.
 template <class T, int D>
@@ -228,8 +230,8 @@ __global__ void __launch_bounds__(32 * kMostWarps, 1)
           weights(s, group, h, scale, seen[h]);
         }
         // On the diagonal, some rows see keys that others do not.
-        const int seen_by_all = max(c, keys_seen(i, j, Nq, Nk, Bc, causal));
-        if (any_not_finite<T, D>(v_tile, seen_by_all, min(keys, c + kChunk))) {
+        const int seen_by_all = max(c, keys_seen(i, j, Nq, Nk, Bc, causal)), seen_by_some = min(keys, c + kChunk);
+        if (seen_by_all < seen_by_some && any_not_finite<T, D>(v_tile, seen_by_all, seen_by_some)) {
 #pragma unroll
           for (int h = 0; h < 2; ++h) add_seen_values(group, s, v_tile, c, h, seen[h]);
         } else {
