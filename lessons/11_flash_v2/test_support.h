@@ -59,21 +59,27 @@ inline Result run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Op
   return operands.result();
 }
 
-// One run as far as `step`: what it moved, and what it wrote. Steps after `step` need not be written yet: what comes
-// before them in the kernel has run, when there is one block.
+// Runs `call`. Steps after `step` need not be written yet: what comes before them in the kernel has run, when there is
+// one block.
+template <class Call>
+void as_far_as(int step, Call call) {
+  try {
+    call();
+  } catch (const fa::NotStarted& unwritten) {
+    const std::string text = unwritten.what();  // "not started: Step 4a: ..."
+    const std::size_t at = text.find("Step ");
+    if (at == std::string::npos || text[at + 5] - '0' <= step) throw;
+  }
+}
+
+// One run as far as `step`: what it moved, and what it wrote.
 struct Partly {
   Operands operands;
   fa::DeviceMeter meter;
 
   Partly(int step, const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options = {})
       : operands(inputs, shape) {
-    try {
-      operands.forward(options);
-    } catch (const fa::NotStarted& unwritten) {
-      const std::string text = unwritten.what();  // "not started: Step 4a: ..."
-      const std::size_t at = text.find("Step ");
-      if (at == std::string::npos || text[at + 5] - '0' <= step) throw;
-    }
+    as_far_as(step, [&] { operands.forward(options); });
   }
   Partly(int step, const fa::Shape& shape, const fa::Options& options = {})
       : Partly(step, fa::make_inputs(shape), shape, options) {}

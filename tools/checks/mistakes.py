@@ -1,8 +1,8 @@
 """Each cataloged mistake makes its lesson's tests fail, by the test that is meant to catch it.
 
 CMake calls `mistakes.py write LESSON FOLDER`, which writes a copy of the solution with each mistake to FOLDER/<name>/ and prints
-the names. `python -m checks mistakes` builds and runs them. `python -m checks.mistakes record` does so, too, and records how
-each of them fails: see faults.py.
+the names. `python -m checks mistakes` builds and runs them. `python -m checks.mistakes record [NN]` does so, too, with all of
+them or those of one lesson, and records how each of them fails: see faults.py.
 """
 
 import re
@@ -63,11 +63,14 @@ def judge(lesson: Lesson, mistake: dict) -> Result:
     """Whether it is caught, and in the way that is recorded."""
     result = caught(lesson, mistake)
     if result.ok:
+        report = report_of(lesson, mistake).read_text(encoding="utf-8")
         told = faults.recorded(lesson).get(mistake["name"])
-        fault = faults.seen(report_of(lesson, mistake).read_text(encoding="utf-8"), mistake["caught_by"])
+        fault = faults.seen(report, mistake["caught_by"])
+        advice = f"run: python -m checks.mistakes record {lesson.number} (in tools/)"
         if faults.differs(told, fault):
-            advice = "run: python -m checks.mistakes record (in tools/)"
             return Result(result.name, False, f"fails by '{fault}', recorded is '{told}'\n{advice}")
+        if faults.whole(lesson) and (other := faults.other_symptoms(lesson, mistake["name"], report)):
+            return Result(result.name, False, f"{other}\n{advice}")
     return result
 
 
@@ -76,7 +79,8 @@ def caught(lesson: Lesson, mistake: dict) -> Result:
     report = report_of(lesson, mistake)
     report.unlink(missing_ok=True)
     binary = ROOT / f"build/ci/bin/test_mistake_{lesson.number}_{mistake['name']}"
-    ran = call(binary, "--reporter", "xml", "--out", report, exactly(mistake["caught_by"]), timeout=TIME_LIMIT)
+    tests = [] if faults.whole(lesson) else [exactly(mistake["caught_by"])]
+    ran = call(binary, "--order", "decl", "--reporter", "xml", "--out", report, *tests, timeout=TIME_LIMIT)
     if f"implementation: mistake {mistake['name']}" not in ran.stdout:
         return Result(name, False, "the binary does not say that it tests this mistake\n" + ran.stdout)
     if ran.returncode == 0:
@@ -92,21 +96,27 @@ def caught(lesson: Lesson, mistake: dict) -> Result:
     return Result(name, True)
 
 
-def run(judge=judge) -> Iterator[Result]:
-    built = build("ci", "mistakes")
+def run(judge=judge, number: str = "") -> Iterator[Result]:
+    """Of all lessons, or of one."""
+    catalog = [(lesson, mistake) for lesson in chosen(number) for mistake in lesson.data.get("mistake", [])]
+    targets = [f"test_mistake_{number}_{mistake['name']}" for _, mistake in catalog] if number else ["mistakes"]
+    built = build("ci", *targets)
     yield built
     if not built.ok:
         return
-    catalog = [(lesson, mistake) for lesson in lessons() for mistake in lesson.data.get("mistake", [])]
     with ThreadPoolExecutor(JOBS) as pool:
         yield from pool.map(lambda entry: judge(*entry), catalog)
 
 
-def record() -> int:
-    failed = [result for result in run(caught) if not result.ok]
+def chosen(number: str) -> list[Lesson]:
+    return [lesson for lesson in lessons() if number in ("", lesson.number)]
+
+
+def record(number: str) -> int:
+    failed = [result for result in run(caught, number) if not result.ok]
     for result in failed:
         print(f"FAILED  {result.name}\n{result.detail}")
-    for lesson in [] if failed else lessons():
+    for lesson in [] if failed else chosen(number):
         catalog = lesson.data.get("mistake", [])
         reports = {one["name"]: report_of(lesson, one).read_text(encoding="utf-8") for one in catalog}
         print(f"{lesson.name}: {'recorded' if faults.write(lesson, reports) else 'as before'}")
@@ -114,10 +124,10 @@ def record() -> int:
 
 
 def main(arguments: list[str]) -> int | str:
-    if arguments == ["record"]:
-        return record()
+    if arguments[:1] == ["record"] and len(arguments) <= 2 and chosen("".join(arguments[1:])):
+        return record("".join(arguments[1:]))
     if len(arguments) != 3 or arguments[0] != "write":
-        return "usage: mistakes.py write LESSON FOLDER, or: python -m checks.mistakes record"
+        return "usage: mistakes.py write LESSON FOLDER, or: python -m checks.mistakes record [NN]"
     _, name, folder = arguments
     try:
         print("\n".join(write(next(lesson for lesson in lessons() if lesson.name == name), Path(folder))))

@@ -51,8 +51,13 @@ class Property:
         return [line for line in self.printed.lines if not line.startswith(NOT_STARTED)]
 
     @property
+    def failure(self) -> Failure | None:
+        """The first thing wrong in it."""
+        return next((one for one in self.failures if not one.not_started), None)
+
+    @property
     def state(self) -> str:
-        if not self.ended or any(not failure.not_started for failure in self.failures):
+        if not self.ended or self.failure:
             return "wrong"
         if self.failures:
             return "not started"

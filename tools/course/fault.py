@@ -1,5 +1,6 @@
 """What kind of failure a message tells of, so that a student is shown the cataloged mistakes that fail in the same way."""
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ _FAMILIES = (
     {"sectors", "bytes"},
     {"poison", "nan", "infinite", "numbers", "other"},
 )
+_GOT = re.compile(r"\bgot (.*?)(?: \(|$)", re.MULTILINE)
+MOST_NEAR = 3  # mistakes that are shown where none fits
 
 
 @dataclass(frozen=True)
@@ -70,3 +73,52 @@ def closest(mistakes: list, fault: Fault) -> tuple[list, bool]:
     same_kind = [one for one in mistakes if one.fault.kind == fault.kind]
     alike = [one for one in mistakes if fault.resembles(one.fault)]
     return exact or same_kind or (alike if len(alike) > 1 else []), bool(exact)
+
+
+def matching(mistakes: list, right: set[str], wrong: set[str], first: str, said: str) -> tuple[list, bool]:
+    """As `closest`, by the symptoms: mistakes that explain why the tests `wrong` fail, the test `first` with the message `said`,
+    and the tests `right` do not.
+
+    If none explains all of it in the same words: those that do so in other words, of the same kind, or else leave the fewest
+    tests unexplained. Where many are equally near, each of them says little.
+    """
+    possible = [one for one in mistakes if first in one.symptoms.broken and not one.symptoms.broken & right]
+    alike = [one for one in possible if same(said, one.symptoms.said)]
+    exact = [one for one in alike if wrong <= one.symptoms.broken]
+    if exact:
+        return exact, True
+    kind = classify(said).kind
+    near = [one for one in possible if wrong <= one.symptoms.broken and classify(one.symptoms.said).kind == kind]
+    if not near:
+        fewest = min((len(wrong - one.symptoms.broken) for one in alike), default=0)
+        near = [one for one in alike if len(wrong - one.symptoms.broken) == fewest]
+    return near if len(near) <= MOST_NEAR else [], False
+
+
+def same(said: str, other: str) -> bool:
+    """Whether two messages tell of the same kind, array and value. Values may differ in rounding."""
+    values = [found[1] if (found := _GOT.search(one)) else "" for one in (said, other)]
+    if classify(said) != classify(other):
+        return False
+    try:
+        return values[0] == values[1] or math.isclose(*map(float, values), rel_tol=1e-3)
+    except ValueError:  # they are no numbers
+        return False
+
+
+@dataclass(frozen=True)
+class Symptoms:
+    """What all the tests of a lesson told of a mistake."""
+
+    broken: frozenset[str]  # the tests that failed
+    said: str  # by the first of them, in its first line
+
+
+def unpack(recorded: dict) -> dict[str, Symptoms]:
+    """From {"tests": ["a", "b"], "mistakes": {"no_scale": ".x lse[i=0]: expected 1, got 2"}}: this one breaks b."""
+    symptoms = {}
+    for name, told in recorded.get("mistakes", {}).items():
+        marks, _, said = told.partition(" ")
+        pairs = zip(recorded["tests"], marks, strict=True)
+        symptoms[name] = Symptoms(frozenset(test for test, mark in pairs if mark == "x"), said)
+    return symptoms

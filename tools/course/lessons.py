@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import InternalError, UsageError
-from .fault import Fault, read
+from .fault import Fault, Symptoms, read, unpack
 
 ROOT = Path(__file__).resolve().parents[2]
 
 FAULTS = "faults.json"  # of a lesson: how each mistake fails, which tools/checks/faults.py records
+SYMPTOMS = "symptoms.json"  # of some lessons: what all their tests tell of each mistake, recorded likewise
 
 # The last number of each part; the last part takes what follows.
 PARTS = (
@@ -36,6 +37,7 @@ class Mistake:
     caught_by: str  # a property that it breaks
     why: str
     fault: Fault | None = None  # how that property fails; None: not recorded
+    symptoms: Symptoms | None = None  # None: not recorded
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def _read(path: Path, root: Path) -> Lesson:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         steps = tuple(step["title"] for step in data["step"])
         hints = tuple(Hint(hint["step"], hint["text"].strip("\n").rstrip()) for hint in data.get("hint", []))
-        mistakes = _mistakes(data.get("mistake", []), path.with_name(FAULTS))
+        mistakes = _mistakes(data.get("mistake", []), path.parent)
         for hint in hints:
             if hint.step not in range(1, len(steps) + 1):
                 raise InternalError(f"{where}: a hint is for step {hint.step}; the lesson has steps 1 to {len(steps)}.")
@@ -136,14 +138,24 @@ def _read(path: Path, root: Path) -> Lesson:
         raise InternalError(f"{where}: the key {error} is missing.") from None
 
 
-def _mistakes(catalog: list[dict], faults: Path) -> tuple[Mistake, ...]:
-    try:
-        recorded = json.loads(faults.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        recorded = {}
-    except ValueError as error:
-        raise InternalError(f"{faults} is not valid JSON: {error}") from None
+def _mistakes(catalog: list[dict], folder: Path) -> tuple[Mistake, ...]:
+    faults, symptoms = _recorded(folder / FAULTS), unpack(_recorded(folder / SYMPTOMS))
     return tuple(
-        Mistake(one["title"], one["caught_by"], one["why"].strip(), read(recorded.get(one.get("name"), "")))
+        Mistake(
+            one["title"],
+            one["caught_by"],
+            one["why"].strip(),
+            read(faults.get(one.get("name"), "")),
+            symptoms.get(one.get("name")),
+        )
         for one in catalog
     )
+
+
+def _recorded(file: Path) -> dict:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise InternalError(f"{file} is not valid JSON: {error}") from None

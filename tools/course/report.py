@@ -7,7 +7,7 @@ from . import compile_report, compiler, fault, gpu, printed, screen, unwritten
 from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
-from .lessons import Lesson
+from .lessons import Lesson, Mistake
 from .verdict import NOT_STARTED, RIGHT, RIGHT_SO_FAR, WRONG, Stop, Verdict
 
 HINTS = {
@@ -57,7 +57,7 @@ def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, secon
         screen.code("")
     failed_before_stop = found.broken and not (found.stop and found.broken is found.stop.property)
     if failed_before_stop:
-        _property(lesson, found.broken, found.failure, build)
+        _property(lesson, found, build)
     if found.stop:
         _stopped(lesson, found.stop, None if failed_before_stop else found.failure, build)
     _complaints(found.complaints)
@@ -106,7 +106,8 @@ def _verdict(word: str, rest: str = "", of: str = "") -> None:
     screen.say(("verdict: ", "bold"), (of + word, screen.style(word)), f"  {rest}" if rest else "")
 
 
-def _property(lesson: Lesson, broken: Property, failure: Failure, build: Build) -> None:
+def _property(lesson: Lesson, found: Verdict, build: Build) -> None:
+    broken, failure = found.broken, found.failure
     screen.say("This must hold, and does not:", indent=4)
     screen.say((broken.name, "bold"), indent=6)
     _message(lesson, failure)
@@ -117,7 +118,7 @@ def _property(lesson: Lesson, broken: Property, failure: Failure, build: Build) 
     # An assertion inside a shared function would send the reader there; the property says more.
     line = failure.line if failure.file == broken.file else broken.line
     screen.say(f"the test: {relative(broken.file, lesson)}:{line}", indent=6)
-    _known_mistakes(lesson, broken.name, failure, build)
+    _known_mistakes(lesson, found, build)
     screen.code("")
     _printed(lesson, broken)
 
@@ -130,12 +131,8 @@ def _message(lesson: Lesson, failure: Failure) -> None:
         screen.say(text, indent=6 + len(line) - len(text))
 
 
-def _known_mistakes(lesson: Lesson, test: str, failure: Failure, build: Build) -> None:
-    """Those that break this test in the same way, as far as it is known. A GPU tells less than the emulator, so there
-    all of them may be meant."""
-    met = fault.classify(failure.message, failure.thrown)
-    known = [one for one in lesson.mistakes if one.caught_by == test and met.kind != "exception"]
-    known, exact = (known, True) if build.preset == gpu.PRESET else fault.closest(known, met)
+def _known_mistakes(lesson: Lesson, found: Verdict, build: Build) -> None:
+    known, exact = _chosen(lesson, found, build)
     if not known:
         return
     screen.code("")
@@ -148,6 +145,21 @@ def _known_mistakes(lesson: Lesson, test: str, failure: Failure, build: Build) -
         screen.say(screen.BULLET + one.title, indent=6)
     if exact and len(known) == 1:
         screen.say(" ".join(known[0].why.split()), indent=8)
+
+
+def _chosen(lesson: Lesson, found: Verdict, build: Build) -> tuple[list[Mistake], bool]:
+    """The mistakes that break the same tests, or this one in the same way, as far as it is known; and whether they fit
+    exactly. A GPU tells less than the emulator, so there all that this test is meant to catch may be meant."""
+    met = fault.classify(found.failure.message, found.failure.thrown)
+    if met.kind == "exception":
+        return [], False
+    caught = [one for one in lesson.mistakes if one.caught_by == found.broken.name]
+    if build.preset == gpu.PRESET:
+        return caught, True
+    if any(one.symptoms is None for one in lesson.mistakes):
+        return fault.closest(caught, met)
+    right, wrong = ({one.name for one in found.properties if one.state == state} for state in (RIGHT, WRONG))
+    return fault.matching(lesson.mistakes, right, wrong, found.broken.name, found.failure.message)
 
 
 def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) -> None:

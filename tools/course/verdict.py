@@ -50,6 +50,7 @@ class Verdict:
     talker: Property | None = None  # the first property that printed anything
     complaints: str = ""  # on stderr
     no_device: str = ""  # why no test ran
+    properties: tuple[Property, ...] = ()  # all that were reported
 
 
 def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: int | None) -> Verdict:
@@ -67,7 +68,7 @@ def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: 
         _step(number, title, properties, stop) for number, title in enumerate(titles, 1) if only in (None, number)
     )
     broken = next((one for one in properties if one.state == WRONG), None)
-    failure = next((one for one in broken.failures if not one.not_started), None) if broken else None
+    failure = broken.failure if broken else None
     if broken or stop:
         word = WRONG
     elif NOT_STARTED in states:
@@ -77,7 +78,7 @@ def judge(report: Report, run: process.Finished, titles: tuple[str, ...], only: 
     counts = (states.count(state) for state in (RIGHT, WRONG, NOT_STARTED, SKIPPED))
     talker = next((one for one in properties if one.lines), None)
     said = "" if stop and stop.said else complaints(run.stderr)
-    return Verdict(word, steps, *counts, broken, failure, stop, talker, said)
+    return Verdict(word, steps, *counts, broken, failure, stop, talker, said, properties=tuple(properties))
 
 
 def without_device(reason: str, titles: tuple[str, ...], only: int | None) -> Verdict:

@@ -78,6 +78,66 @@ class Closest(unittest.TestCase):
         self.assertEqual(fault.closest(catalog, Fault("bounds", "k")), (catalog, True))
 
 
+OFF_BY = "lse[i=0]: expected -4, got {} (1 of 1 values differ)"
+
+
+class Matching(unittest.TestCase):
+    """Tests a, b, c and d; each mistake with those that it breaks and the value that the first of them gets."""
+
+    def matching(self, right, wrong, got="2", **catalog):
+        mistakes = [
+            lessons.Mistake(name, "", "", None, fault.Symptoms(frozenset(broken), OFF_BY.format(value)))
+            for name, (broken, value) in catalog.items()
+        ]
+        found, exact = fault.matching(mistakes, set(right), set(wrong), wrong[0], OFF_BY.format(got))
+        return [one.title for one in found], exact
+
+    def test_one_that_breaks_what_is_wrong_here(self):
+        self.assertEqual(self.matching("a", "bc", x=("b", "2"), y=("bc", "2"), z=("abc", "2")), (["y"], True))
+
+    def test_what_a_mistake_breaks_must_not_be_right(self):
+        self.assertEqual(self.matching("a", "b", x=("ab", "2")), ([], False))
+
+    def test_of_a_test_that_did_not_run_nothing_is_known(self):
+        self.assertEqual(self.matching("", "a", x=("ab", "2")), (["x"], True))
+
+    def test_the_first_that_is_wrong_must_be_among_them(self):
+        self.assertEqual(self.matching("", "ab", x=("b", "2")), ([], False))
+
+    def test_another_value_only_comes_near(self):
+        self.assertEqual(self.matching("", "a", "3", x=("a", "2")), (["x"], False))
+
+    def test_another_kind_does_not(self):
+        self.assertEqual(self.matching("", "a", "nan", x=("a", "2")), ([], False))
+
+    def test_what_leaves_other_tests_unexplained_comes_near_in_the_same_words_only(self):
+        self.assertEqual(self.matching("", "abcd", x=("ab", "2"), y=("abc", "2")), (["y"], False))
+        self.assertEqual(self.matching("", "abcd", x=("ab", "2"), y=("abc", "3")), (["x"], False))
+
+    def test_where_many_are_equally_near_none_is_named(self):
+        many = {f"mistake_{number}": ("ab", str(number)) for number in range(fault.MOST_NEAR + 1)}
+        self.assertEqual(self.matching("", "ab", "7.5", **many), ([], False))
+        self.assertEqual(self.matching("", "ab", "0", **many), (["mistake_0"], True))
+
+    def test_messages_that_say_the_same(self):
+        race, other = "k_tile[0][1] is touched by two threads", "k_tile[3][2] is touched by two threads"
+        for said, told, alike in (
+            (OFF_BY.format("2.00001"), OFF_BY.format("2"), True),
+            (OFF_BY.format("2.1"), OFF_BY.format("2"), False),
+            (OFF_BY.format("nan"), OFF_BY.format("nan"), True),
+            ("q, read: expected 4 bytes, got 8", "q, read: expected 4 bytes, got 16", False),
+            ("CHECK( x == y ): got { 1, 2 } == { 3, 4 }", "CHECK( x == y ): got { 1, 5 } == { 3, 4 }", False),
+            (race, other, True),
+            (race, race.replace("k_tile", "q_tile"), False),
+        ):
+            with self.subTest(said):
+                self.assertEqual(fault.same(said, told), alike)
+
+    def test_a_record_is_unpacked(self):
+        recorded = {"tests": ["a", "b", "c"], "mistakes": {"x": "x.x lse: expected 1, got 2"}}
+        self.assertEqual(fault.unpack(recorded), {"x": fault.Symptoms(frozenset("ac"), "lse: expected 1, got 2")})
+
+
 class Recorded(CourseFolder):
     def setUp(self):
         super().setUp()
@@ -85,6 +145,9 @@ class Recorded(CourseFolder):
         self.of_checks = Lesson(NAME, {"mistake": self.catalog})
         self.enterContext(mock.patch("checks.common.ROOT", self.root))
         self.file = self.root / "lessons" / NAME / lessons.FAULTS
+
+    def record_all_tests(self):
+        (self.file.parent / lessons.SYMPTOMS).write_text("{}")
 
     def report(self, message):
         return (
@@ -102,6 +165,31 @@ class Recorded(CourseFolder):
         self.file.write_text('{"from_zero": "blocks s"}')
         self.assertFalse(faults.write(self.of_checks, {"from_zero": self.report("read of s[9], which has 9 elements")}))
         self.assertTrue(faults.write(self.of_checks, {"from_zero": self.report("p: expected 1, got 2")}))
+
+    def test_where_all_tests_are_looked_at_the_runner_knows_the_symptoms(self):
+        self.record_all_tests()
+        reports = {"from_zero": self.report("p[row=1]: expected 0, got nan")}
+        self.assertTrue(faults.write(self.of_checks, reports))
+        self.assertFalse(faults.write(self.of_checks, reports))
+        self.write(f"lessons/{NAME}/lesson.toml", TOML.replace("[[mistake]]", '[[mistake]]\nname = "from_zero"'))
+        symptoms = fault.Symptoms(frozenset({"rows sum to 1"}), "p[row=1]: expected 0, got nan")
+        self.assertEqual(lessons.load(self.root)[0].mistakes[0].symptoms, symptoms)
+
+    def test_the_check_finds_other_symptoms(self):
+        self.record_all_tests()
+        report = Path(self.root, "report.xml")
+        report.write_text(self.report("p: expected 1, got 2"))
+        faults.write(self.of_checks, {"from_zero": report.read_text()})
+        with (
+            mock.patch.object(mistakes, "report_of", lambda *_: report),
+            mock.patch.object(mistakes, "caught", lambda *_: Result("x", True)),
+        ):
+            self.assertTrue(mistakes.judge(self.of_checks, self.catalog[0]).ok)
+            also = report.read_text().split(">", 1)[1].replace("rows sum to 1", "another")
+            report.write_text(report.read_text() + also + "</Catch2TestRun>")
+            self.assertIn("another", mistakes.judge(self.of_checks, self.catalog[0]).detail)
+            report.write_text(self.report("p: expected 1, got 3"))
+            self.assertIn("got 3", mistakes.judge(self.of_checks, self.catalog[0]).detail)
 
     def test_the_check_finds_what_is_not_recorded_or_differs(self):
         report = Path(self.root, "report.xml")

@@ -7,7 +7,7 @@ from unittest import mock
 from course import catch_xml, check, printed, progress, report, screen, verdict
 from course.build import Build
 from course.catch_xml import Failure, Property
-from course.fault import Fault
+from course.fault import Fault, Symptoms
 from course_folder import TOML, CourseFolder
 from rich.console import Console
 
@@ -107,6 +107,27 @@ class KnownMistakes(Checked):
         output = self.shown(RIGHT, WRONG, message=FAULT, thrown=True)
         self.assertIn("None of the known mistakes fails exactly so. This comes near:\n      · A barrier", output)
         self.assertNotIn("They race.", output)
+
+    def test_by_their_symptoms_where_these_are_recorded(self):
+        said = "p[row=1]: expected 0.25, got {} (1 of 3 values differ)"
+        twice = Symptoms(frozenset({"rows sum to 1", "not run"}), said.format(0.5))
+        once = Symptoms(frozenset({"rows sum to 1", "property 0"}), said.format(0.5))  # property 0 is right here
+        self.lesson = replace(
+            self.lesson,
+            mistakes=(
+                check.lessons.Mistake("Counted twice", "another test", "Too large.", Fault("numbers", "p"), twice),
+                check.lessons.Mistake("Counted once", "rows sum to 1", "Too small.", Fault("numbers", "p"), once),
+            ),
+        )
+        output = self.shown(RIGHT, WRONG, message=said.format(0.5))
+        self.assertIn(
+            "Some mistakes that fail like this (yours may be another):\n      · Counted twice\n        Too large",
+            output,
+        )
+        self.assertNotIn("Counted once", output)
+        output = self.shown(RIGHT, WRONG, message=said.format(0.75))
+        self.assertIn("This comes near:\n      · Counted twice\n", output)
+        self.assertNotIn("Too large", output)
 
     def test_an_exception_has_another_cause(self):
         self.assertNotIn("mistakes", self.shown(RIGHT, WRONG, message="an exception was thrown: k[9]", thrown=True))
