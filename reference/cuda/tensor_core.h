@@ -1,4 +1,5 @@
-// Tensor cores, asynchronous copies and vector accesses on a GPU. fa/tensor_core.h tells what each word is. Kernels only.
+// Tensor cores, asynchronous copies and vector accesses on a GPU. fa/tensor_core.h tells what each word is. Kernels
+// only.
 //
 // They need compute capability 8.0. For older GPUs the code compiles and traps.
 
@@ -66,10 +67,10 @@ __device__ unsigned pack(float low, float high) {
 // PTX ISA, "mma": .m16n8k16, .row.col, sums in .f32.
 template <HalfPrecision T>
 __device__ void multiply(Accumulator& c, const A<T>& a, const B<T>& b) {
-#define FA_MMA(type)                                                                                             \
-  asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                                     \
-      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                     \
-      : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])                                                   \
+#define FA_MMA(type)                                                         \
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                 \
+      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+      : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])               \
       : "r"(a.pair[0]), "r"(a.pair[1]), "r"(a.pair[2]), "r"(a.pair[3]), "r"(b.pair[0]), "r"(b.pair[1]))
   if constexpr (std::same_as<T, half>) {
     FA_MMA("f16");
