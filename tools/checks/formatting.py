@@ -13,5 +13,5 @@ def run() -> Iterator[Result]:
     ran = call("clang-format", "--dry-run", "--Werror", *files)
     yield Result(f"clang-format of {len(files)} files", ran.returncode == 0 and bool(files), tail(ran.stdout))
     for command in (["check"], ["format", "--check"]):
-        ran = call("ruff", *command, "tools", "plots")
+        ran = call("ruff", *command, "tools", "plots", "lessons")
         yield Result(f"ruff {' '.join(command)}", ran.returncode == 0, tail(ran.stdout))

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from course import quiz_file
+
 from checks.common import ROOT, Lesson, Result, lessons
 
-LEAST_HINTS, LEAST_MISTAKES = 3, 5
+LEAST_HINTS, LEAST_MISTAKES, LEAST_QUESTIONS = 3, 5, 4
 SECTIONS = (
     "What you will build",
     "The idea",
@@ -60,6 +62,18 @@ def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
             yield f"mistake {mistake['name']}: no test is called '{mistake['caught_by']}'"
     if f"lessons/{lesson.name}/README.md" not in overview:
         yield "README.md does not list the lesson"
+    yield from missing_questions(lesson)
+
+
+def missing_questions(lesson: Lesson) -> Iterator[str]:
+    if not (lesson.folder / quiz_file.FILE).exists():
+        yield f"lessons/{lesson.name}/{quiz_file.FILE} is missing"
+        return
+    found = quiz_file.read(lesson)
+    if len(found.kinds) < LEAST_QUESTIONS:
+        yield f"{len(found.kinds)} kinds of questions: at least {LEAST_QUESTIONS} are needed"
+    if found.prediction is None:
+        yield f"{quiz_file.FILE} has no PREDICTION"
 
 
 def broken_links(file: Path) -> list[str]:

@@ -22,6 +22,11 @@ _OWN = {  # keys of a run that are no counters
 _FACTORS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
+def plain_name(name: str) -> str:
+    """The benchmark and its arguments: v1/N:256."""
+    return _HOW.sub("", name)
+
+
 def show(runs: list[dict]) -> None:
     """`runs`: the entries of "benchmarks" in Google Benchmark's JSON."""
     rows = _chosen(runs)
@@ -52,7 +57,7 @@ def _chosen(runs: list[dict]) -> list[dict]:
     for run in runs:
         name = run.get("run_name", run["name"])
         if run.get("aggregate_name") == "median" or name not in spread and run.get("run_type") != "aggregate":
-            family, _, arguments = _HOW.sub("", name).partition("/")
+            family, _, arguments = plain_name(name).partition("/")
             rows.append({"family": family, "arguments": arguments, "run": run, "spread": spread.get(name)})
     for family in {row["family"] for row in rows}:
         _name_what_is_common([row for row in rows if row["family"] == family])

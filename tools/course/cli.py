@@ -15,8 +15,10 @@ from . import (
     hint,
     lessons,
     overview,
+    predict,
     profile,
     progress,
+    quiz,
     reset,
     screen,
     solution,
@@ -29,7 +31,10 @@ from .parser import Parser
 from .state import State
 
 LESSON = "a lesson: 1, 01 or 01_naive_attention"
-COMMANDS = ("check", "watch", "hint", "solution", "reset", "demo", "test", "bench", "profile", "plot", "doctor")
+COMMANDS = (
+    *("check", "watch", "hint", "solution", "reset", "quiz", "predict"),
+    *("demo", "test", "bench", "profile", "plot", "doctor"),
+)
 EPILOG = """\
 Every command takes --help. Exit codes: 0 right or done, 1 not right,
 2 the command line is wrong, 3 the course or the machine failed,
@@ -73,6 +78,11 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
             return solution.solution(chosen, state, yes)
         case "reset":
             return reset.reset(chosen, state, yes)
+        case "quiz":
+            lesson = chosen or progress.current(known, state)
+            return quiz.quiz(lesson, state, flags.seed, flags.kind, flags.json, flags.answers)
+        case "predict":
+            return predict.predict(chosen, state, flags.exercise, flags.show)
         case "test":
             return suite.test(chosen, gpu.build(root) if flags.gpu else Build(root))
         case "bench":
@@ -94,8 +104,8 @@ def _check_command(argv: list[str]) -> None:
         close = difflib.get_close_matches(argv[0], COMMANDS, 1)
         raise UsageError(
             f"There is no command '{argv[0]}'." + (f" Did you mean {close[0]}?" if close else ""),
-            f"The commands are: {', '.join(COMMANDS[:6])},",
-            f"{', '.join(COMMANDS[6:])}",
+            f"The commands are: {', '.join(COMMANDS[:7])},",
+            f"{', '.join(COMMANDS[7:])}",
         )
 
 
@@ -185,6 +195,29 @@ def _parser() -> Parser:
         "Keeps a copy of your file in .course/kept/ and says where. Asks first; --yes agrees in advance.",
     )
     lesson(one)
+    one = add(
+        "quiz",
+        "ask the lesson's questions, with numbers that are new each time",
+        "./course quiz 06 --seed 7",
+        "Answers are judged and explained, and .course/ remembers which kinds of questions were right. Without a terminal, "
+        "reads a line for each question. The exit code is 0 if all were right, else 1.",
+    )
+    lesson(one, unfinished)
+    one.add_argument(
+        "--seed", type=int, metavar="N", help="draw the same numbers each time (default: others each time)"
+    )
+    one.add_argument("--kind", metavar="NAME", help="only this kind of question")
+    one.add_argument("--answers", action="store_true", help="ask nothing; show questions, answers and derivations")
+    one.add_argument("--json", action="store_true", help="ask nothing; print the questions as one document")
+    one = add(
+        "predict",
+        "ask what a run will count, then run, then say how far off that was",
+        "./course predict 06",
+        "The numbers are kept in .course/ before anything runs. The exit code is 0 once there is a score.",
+    )
+    lesson(one)
+    one.add_argument("--exercise", action="store_true", help="run your file instead of the solution")
+    one.add_argument("--show", action="store_true", help="ask and run nothing; show what was predicted so far")
     commands.add_parser(
         "demo",
         help="count the bytes moved, live, and show figures; `demo tiles` walks over the tiles, `demo invariant` shows "

@@ -1,4 +1,4 @@
-"""What the runner remembers in .course/state.json: the last verdicts, the hints seen.
+"""What the runner remembers in .course/state.json: the last verdicts, the hints seen, questions, predictions.
 
 The file may be lost at any time: a lesson without a record is "never checked", and nothing else depends on it.
 """
@@ -23,6 +23,8 @@ FIELDS = {
     "hints": list,
     "built": str,
     "warning": str,
+    "quiz": dict,
+    "predictions": list,
 }
 
 
@@ -35,7 +37,8 @@ class State:
         """What is known of a lesson; empty when nothing is.
 
         Of the last check: fingerprint (of the file), verdict, about (a step), checked (when). Besides: steps (the last
-        result of each), hints (those seen), built (the fingerprint of what was built last), warning (the compiler's on it).
+        result of each), hints (those seen), built (the fingerprint of what was built last), warning (the compiler's on it),
+        quiz (by kind of question: how often asked, how often right), predictions (in the order in which they were made).
         """
         return self._load().get(lesson.name, {})
 
