@@ -25,8 +25,10 @@ __device__ int keys_seen(fa::Index i, fa::Index j, fa::Index Nq, fa::Index Nk, i
   return int(max(fa::Index{0}, min(fa::Index{Bc}, end - j)));
 }
 
-// m in units of log2, and 0 in place of −inf: 2^(−inf − 0) is 0, as a weight should be, 2^(−inf + inf) a NaN.
-__device__ float exponent(float m) { return m == -INFINITY ? 0.0f : m * kLog2e; }
+// e^(score − m), for m ≥ score. Where m is −inf, too, `base_of` puts 0 in its place: −inf − −inf would be NaN. The
+// difference comes first: it is exact where it matters, and two products with log2 e are not.
+__device__ float base_of(float m) { return m == -INFINITY ? 0.0f : m; }
+__device__ float weight(float score, float base) { return fa::exp2_fast((score - base) * kLog2e); }
 
 // Over the four lanes that hold a row.
 __device__ float row_max(float x) {
@@ -91,8 +93,8 @@ __device__ void weights(fa::mma::Accumulator (&s)[kChunk / 8], Group<T, D>& grou
     }
   }
   m_new = row_max(m_new);
-  const float base = exponent(m_new);
-  const float kept = fa::exp2_fast(group.m[h] * kLog2e - base);
+  const float base = base_of(m_new);
+  const float kept = weight(group.m[h], base);
   group.m[h] = m_new;
   group.l[h] *= kept;
 #pragma unroll
@@ -105,7 +107,7 @@ __device__ void weights(fa::mma::Accumulator (&s)[kChunk / 8], Group<T, D>& grou
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       float& x = s[n].x[2 * h + e];
-      x = fa::exp2_fast(fmaf(x, kLog2e, -base));
+      x = weight(x, base);
       group.l[h] += x;
     }
   }
@@ -278,7 +280,6 @@ void attention_forward_mma(const fa::DeviceBuffer<T>& q, const fa::DeviceBuffer<
   const auto& [Br, Bc] = tiles;
   const fa::Index shared = shared_memory_bytes_mma(tiles, D);
   require_shared_memory(shared, tiles, D);
-  if (Nq == 0) return;
   const auto launch = [&]<auto kernel>() {
     fa::launch<kernel>({{B, H}, {Br / kRows * 32}, shared}, q.data(), k.data(), v.data(), out.data(),
                        state.partial.data(), state.m.data(), state.l.data(), Nq, Nk, fa::scale_of(shape, options),

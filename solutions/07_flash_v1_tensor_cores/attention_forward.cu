@@ -132,6 +132,8 @@ __global__ void __launch_bounds__(32 * kMostWarps)
       m_new = fmaxf(m_new, __shfl_xor_sync(kAllLanes, m_new, 16));
       if (lane < rows) m[i + lane] = m_new;
 
+      __syncwarp();  // all lanes have written m before one goes on: so step 3 can be checked by itself
+
       // Step 4: P = e^(scale S − m'), 0 where the query does not see the key, rounded to T in place of q; and l' =
       // e^(m − m') l + rowsum(P), of the weights before they are rounded (lines 10 and 11).
       float l_tile = 0.0f;
@@ -223,7 +225,7 @@ void absorb_tiles(const fa::DeviceBuffer<T>& q, const fa::DeviceBuffer<T>& k, co
   const fa::Index shared = shared_memory_bytes(tiles, D);
   require_shared_memory(shared, tiles, D);
   end_tile = std::min(end_tile, std::max(fa::Index{1}, (Nk + Bc - 1) / Bc));  // without keys, tile 0 begins the state
-  if (Nq == 0 || first_tile >= end_tile) return;
+  if (first_tile >= end_tile) return;
   const auto launch = [&]<auto kernel>() {
     fa::launch<kernel>({{B, H}, {Br / kRows * 32}, shared}, q.data(), k.data(), v.data(), out.data(),
                        state.partial.data(), state.m.data(), state.l.data(), Nq, Nk, fa::scale_of(shape, options),
