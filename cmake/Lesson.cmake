@@ -9,7 +9,8 @@
 #   profile_exercise_NN     the same with the exercise; built on request only
 #   test_mistake_NN_<name>  the tests, linked with the solution after one cataloged mistake (FA_MISTAKES=ON)
 #   bench_rung_NN_<name>    where the lesson has a rungs.toml: the benchmarks, linked with one of the steps by which the
-#                           solution got fast; test_rung_NN_<name>, the tests; both built on request only
+#                           solution got fast; test_rung_NN_<name> and profile_rung_NN_<name>: the tests, and one run;
+#                           all built on request only
 #
 #   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
 #
@@ -207,10 +208,13 @@ function(fa_add_rungs number lesson file)
     fa_add_implementation(rung_${suffix} ${lesson} ${folder}/${name}/${file} fa_strict_options)
     fa_add_test_binary(test_rung_${suffix} ${number} rung_${suffix} "rung ${name}")
     fa_add_benchmark(bench_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:bench_${number}>)
+    fa_add_profile(profile_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:profile_${number}>)
     foreach(other IN LISTS arg_COMPARES)
       fa_link_renamed(bench_rung_${suffix} ${other})
+      fa_link_renamed(profile_rung_${suffix} ${other})
     endforeach()
-    set_target_properties(rung_${suffix} test_rung_${suffix} bench_rung_${suffix} PROPERTIES EXCLUDE_FROM_ALL ON)
+    set_target_properties(rung_${suffix} test_rung_${suffix} bench_rung_${suffix} profile_rung_${suffix}
+                          PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(rungs test_rung_${suffix})
     add_dependencies(bench_rungs bench_rung_${suffix})
   endforeach()

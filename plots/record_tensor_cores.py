@@ -1,12 +1,14 @@
 """Times lesson 07 on a GPU and writes data/h200_tensor_cores.json: both kernels beside cuBLAS and PyTorch, their tiles, and the rungs of
-the ladder, all on one machine.
+the ladder; and by the GPU's counters, with ncu, bytes and bank conflicts.
 
-    cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native && cmake --build --preset cuda --target bench_07 bench_rungs
+    cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native
+    cmake --build --preset cuda --target bench_07 bench_rungs profile_07 profile_rung_07_no_padding
     python3 plots/record_tensor_cores.py --commit "$(git rev-parse --short HEAD)" [--build build/cuda] [--python python3] [--out FILE]
 
-Needs the standard library, nvidia-smi, and a Python that has PyTorch (--python), and takes about three minutes. What the texts say must
-hold: the mma kernel is at least 2.4, 2.8 and 3.5 times as fast as PyTorch's explicit attention at N = 1024, 2048 and 4096 with D = 64,
-and faster from N = 1024 on with D = 128. Otherwise, and for a rate above the measured peak, nothing is written.
+Needs the standard library, nvidia-smi, ncu and a Python that has PyTorch (--python), and takes about three minutes. What the texts say
+must hold: the mma kernel is at least 2.4, 2.8 and 3.5 times as fast as PyTorch's explicit attention at N = 1024, 2048 and 4096 with
+D = 64, and faster from N = 1024 on with D = 128. Otherwise, and for a rate above the measured peak or bytes that are not what the
+formula says, nothing is written.
 """
 
 import argparse
@@ -17,10 +19,18 @@ import tomllib
 from pathlib import Path
 
 import data
+import record_backward
 import record_gpu
+from counts import PROFILES_07
 from data import PlotError
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import cuda_tools  # noqa: E402
+from course import ncu  # noqa: E402
+from course.errors import CourseError  # noqa: E402
+
 LESSON = ROOT / "lessons/07_flash_v1_tensor_cores"
 MEASURED = (
     "bench_07: CUDA-event times, medians over repetitions of at least 50 ms, after a run to warm up that was compared with the oracle; "
@@ -35,6 +45,10 @@ LEAST_RATIOS = {1024: 2.4, 2048: 2.8, 4096: 3.5}  # PyTorch's time over that of 
 LEAST_N = 1024  # from here on mma is faster with D = 128, too
 LADDER_AT = {"N": 4096, "D": 64, "causal": 0}
 SMALL, LARGE = (64, 64), (128, 768)  # tiles, Br and Bc, of the ladder
+LARGE_PROFILE = {  # flags; the operands do not fit into L2
+    "wmma": ["--heads", "264", "--n", "2048"],
+    "mma": ["--heads", "264", "--n", "2048", "--br", "128", "--bc", "768"],
+}
 
 
 def times(table: dict) -> dict[int, float]:
@@ -128,6 +142,34 @@ def record(rows: list[dict], rungs: list[tuple[dict, list[dict]]], pytorch: dict
     return found
 
 
+def counted(build: Path, name: str, large: bool) -> dict:
+    """One kernel's bytes by the formula and by the GPU's counters, which must agree, and bank conflicts; of the small shape, the emulator's, too."""
+    program, *flags = PROFILES_07[name]
+    path = build / "bin" / program
+    if not path.is_file():
+        raise PlotError(f"{path} is missing. Build it: cmake --build {build} --target {program}")
+    command = [str(path.resolve()), *flags, *(LARGE_PROFILE[name] if large else [])]
+    print("reading the GPU's counters:", *command, flush=True)
+    try:
+        kernels, output = ncu.measure(command, ROOT, build.resolve() / "record_tensor_cores")
+    except CourseError as error:
+        raise PlotError("\n".join([error.message, *error.details])) from error
+    told = record_backward.told(output)
+    hardware = record_backward.hardware(kernels, told, told["formula"])
+    ours = [kernel for kernel in kernels if kernel.name in told["kernels"]]
+    conflicts = {kind: sum(kernel.values[kind] for kernel in ours) for kind in ("loads_conflicts", "stores_conflicts")}
+    emulator = None
+    if not large:
+        emulator = {column: values[0] for column, values in data.load("07_profile")[name].items() if column != "N"}
+    return {
+        "name": name,
+        "shape": told["shape"],
+        "formula": told["formula"],
+        "emulator": emulator,
+        "hardware": hardware | conflicts,
+    }
+
+
 def time_pytorch(python: str) -> dict:
     print("timing PyTorch", flush=True)
     command = [python, str(Path(__file__).with_name("time_pytorch.py"))]
@@ -150,13 +192,20 @@ def main() -> None:
     parser.add_argument("--out", metavar="FILE", type=Path, default=data.FOLDER / "h200_tensor_cores.json")
     given = parser.parse_args()
     name, driver = record_gpu.gpu()
-    machine = {"gpu": name, "driver": driver, "cuda": record_gpu.nvcc(given.build)}
-    pytorch = time_pytorch(given.python)  # first: it takes least, and is missing most often
+    machine = {"gpu": name, "driver": driver, "cuda": record_gpu.nvcc(given.build), "ncu": cuda_tools.version("ncu")}
+    profiles = [counted(given.build, kernel, large=False) for kernel in PROFILES_07]
+    profiles += [counted(given.build, kernel, large=True) for kernel in LARGE_PROFILE]
+    pytorch = time_pytorch(given.python)
     rungs = [
         (rung, record_gpu.run(given.build, f"rung_07_{rung['name']}", f"--benchmark_filter={at(*SMALL)}"))
         for rung in tomllib.loads((LESSON / "rungs.toml").read_text(encoding="utf-8"))["rung"]
     ]
-    found = {**machine, "commit": given.commit, **record(record_gpu.run(given.build, "07"), rungs, pytorch)}
+    found = {
+        **machine,
+        "commit": given.commit,
+        "profiles": profiles,
+        **record(record_gpu.run(given.build, "07"), rungs, pytorch),
+    }
     data.save(given.out, data.text_of(found))
     print(f"recorded: {given.out}")
 

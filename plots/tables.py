@@ -1,10 +1,11 @@
-"""The tables of measured numbers in README.md and in the texts of lessons 05, 06, 10 and 11. readme_table.py puts them there."""
+"""The tables of measured numbers in README.md and in the texts of lessons 05, 06, 07, 10 and 11. readme_table.py puts them there."""
 
 from collections.abc import Callable
 
 from cells import WIDTHS, by_width, decimal, machine, markdown, moved, row_of, three_digits, time
 from data import PlotError
 from tables_backward import backward, backward_tiles
+from tables_tensor_cores import ladder, long, profile_07, tensor_core_tiles, tensor_cores, tensor_cores_short
 
 KERNELS = ("lesson 05", "lesson 06", "lesson 11")  # ours
 TIMED = ("lesson 05", "lesson 06", "cuBLAS")  # before lesson 11
@@ -244,6 +245,12 @@ TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
     "scores": (scores, "h200_forward"),
     "profile_05": (profile, "h200_profile_05"),
     "profile_06": (profile_v1, "h200_profile_06"),
+    "tensor_cores_short": (tensor_cores_short, "h200_tensor_cores"),
+    "tensor_cores": (tensor_cores, "h200_tensor_cores"),
+    "tensor_core_tiles": (tensor_core_tiles, "h200_tensor_cores"),
+    "ladder": (ladder, "h200_tensor_cores"),
+    "long": (long, "h200_tensor_cores"),
+    "profile_07": (profile_07, "h200_tensor_cores"),
     "backward": (backward, "h200_backward"),
     "backward_tiles": (backward_tiles, "h200_backward"),
     "v2_times": (v2_times, "h200_v2"),

@@ -181,7 +181,7 @@ class Profiled(CourseFolder):
         ends = "print(sys.argv[1:3], file=sys.stderr)"
         self.assertEqual(self.run_profile("--n", "100", "--", "--standard", ends=ends), 0)
         self.assertIn("['--standard', '--heads']", (self.root / ".course/logs/profile.log").read_text())
-        self.assertIn("Bc = 32, fp32, --standard\n", self.output())
+        self.assertIn("Bc = 32, fp16, --standard\n", self.output())
 
     def test_a_lesson_may_have_tiles_of_its_own(self):
         own = TOML.replace(".cpp", ".cu").replace("needs", "tiles = {br = 64, bc = 16}\nneeds")
