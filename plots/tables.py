@@ -5,7 +5,7 @@ from collections.abc import Callable
 from cells import WIDTHS, by_width, decimal, machine, markdown, moved, row_of, three_digits, time
 from data import PlotError
 from tables_backward import backward, backward_tiles
-from tables_tensor_cores import ladder, long, profile_07, tensor_core_tiles, tensor_cores, tensor_cores_short
+from tables_tensor_cores import banks_07, ladder_07, long_07, speed_07, tiles_07, times_half
 
 KERNELS = ("lesson 05", "lesson 06", "lesson 11")  # ours
 TIMED = ("lesson 05", "lesson 06", "cuBLAS")  # before lesson 11
@@ -245,12 +245,12 @@ TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
     "scores": (scores, "h200_forward"),
     "profile_05": (profile, "h200_profile_05"),
     "profile_06": (profile_v1, "h200_profile_06"),
-    "tensor_cores_short": (tensor_cores_short, "h200_tensor_cores"),
-    "tensor_cores": (tensor_cores, "h200_tensor_cores"),
-    "tensor_core_tiles": (tensor_core_tiles, "h200_tensor_cores"),
-    "ladder": (ladder, "h200_tensor_cores"),
-    "long": (long, "h200_tensor_cores"),
-    "profile_07": (profile_07, "h200_tensor_cores"),
+    "times_half": (times_half, "h200_tensor_cores"),
+    "speed_07": (speed_07, "h200_tensor_cores"),
+    "tiles_07": (tiles_07, "h200_tensor_cores"),
+    "ladder_07": (ladder_07, "h200_tensor_cores"),
+    "long_07": (long_07, "h200_tensor_cores"),
+    "banks_07": (banks_07, "h200_tensor_cores"),
     "backward": (backward, "h200_backward"),
     "backward_tiles": (backward_tiles, "h200_backward"),
     "v2_times": (v2_times, "h200_v2"),

@@ -27,7 +27,7 @@ def faster(slow: float | None, fast: float) -> str:
     return "" if slow is None else f"{slow / fast:.1f}"
 
 
-def tensor_cores_short(record: dict) -> str:
+def times_half(record: dict) -> str:
     """For README.md: standard attention and the mma kernel, fp16, no mask."""
     rows = []
     for D in WIDTHS:
@@ -52,7 +52,7 @@ def tensor_cores_short(record: dict) -> str:
     )
 
 
-def tensor_cores(record: dict) -> str:
+def speed_07(record: dict) -> str:
     """For lesson 07: both kernels beside standard attention; the causal mask and bfloat16, at N = 4096, too."""
     rows = []
     for D in WIDTHS:
@@ -92,7 +92,7 @@ def tensor_cores(record: dict) -> str:
     )
 
 
-def tensor_core_tiles(record: dict) -> str:
+def tiles_07(record: dict) -> str:
     """For lesson 07: mma against the keys of a tile."""
     rows = []
     for Bc in record["tiles"]["mma"]["D = 64"]["Bc"]:
@@ -107,7 +107,7 @@ def tensor_core_tiles(record: dict) -> str:
     )
 
 
-def ladder(record: dict) -> str:
+def ladder_07(record: dict) -> str:
     """For lesson 07: the steps by which the kernel got fast."""
     rows = []
     before = None
@@ -128,7 +128,7 @@ def ladder(record: dict) -> str:
     )
 
 
-def profile_07(record: dict) -> str:
+def banks_07(record: dict) -> str:
     """For lesson 07: bytes, which record_tensor_cores.py has seen to be those of the formula, and bank conflicts."""
     rows = []
     for profile in record["profiles"]:
@@ -152,7 +152,7 @@ def profile_07(record: dict) -> str:
     )
 
 
-def long(record: dict) -> str:
+def long_07(record: dict) -> str:
     """For lesson 07, a sentence: N = 65536."""
     tables = record["forward"]["fp16"]["D = 64"]
     mma, cublas = (row_of(tables[name], N=LONG) for name in ("mma", "cuBLAS"))
