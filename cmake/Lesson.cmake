@@ -8,6 +8,9 @@
 #   profile_NN              where the lesson has a profile.cpp: one run of the solution, to be watched by a profiler
 #   profile_exercise_NN     the same with the exercise; built on request only
 #   test_mistake_NN_<name>  the tests, linked with the solution after one cataloged mistake (FA_MISTAKES=ON)
+#   bench_rung_NN_<name>    where the lesson has a rungs.toml: the benchmarks, linked with one of the steps by which the
+#                           solution got fast; test_rung_NN_<name> and profile_rung_NN_<name>: the tests, and one run;
+#                           all built on request only
 #
 #   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
 #
@@ -85,6 +88,9 @@ function(fa_add_lesson lesson)
 
   if(FA_MISTAKES)
     fa_add_mistakes(${number} ${lesson} ${file})
+  endif()
+  if(EXISTS ${given}/rungs.toml)
+    fa_add_rungs(${number} ${lesson} ${file})
   endif()
 endfunction()
 
@@ -178,5 +184,38 @@ function(fa_add_mistakes number lesson file)
     fa_add_test_binary(test_mistake_${suffix} ${number} mistake_${suffix} "mistake ${name}")
     set_target_properties(mistake_${suffix} test_mistake_${suffix} PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(mistakes test_mistake_${suffix})
+  endforeach()
+endfunction()
+
+# tools/checks/rungs.py writes a copy of the solution for each rung into the build folder and prints their names. What
+# is not the solution is linked as bench_NN and test_solution_NN have it, so a rung costs one source file.
+function(fa_add_rungs number lesson file)
+  find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+  set(folder ${PROJECT_BINARY_DIR}/rungs/${lesson})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/${lesson}/rungs.toml
+                                         ${PROJECT_SOURCE_DIR}/tools/checks/rungs.py)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/checks/rungs.py write ${lesson} ${folder}
+    OUTPUT_VARIABLE names OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  foreach(target rungs bench_rungs)
+    if(NOT TARGET ${target})
+      add_custom_target(${target})
+    endif()
+  endforeach()
+  string(REPLACE "\n" ";" names "${names}")
+  foreach(name IN LISTS names)
+    set(suffix ${number}_${name})
+    fa_add_implementation(rung_${suffix} ${lesson} ${folder}/${name}/${file} fa_strict_options)
+    fa_add_test_binary(test_rung_${suffix} ${number} rung_${suffix} "rung ${name}")
+    fa_add_benchmark(bench_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:bench_${number}>)
+    fa_add_profile(profile_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:profile_${number}>)
+    foreach(other IN LISTS arg_COMPARES)
+      fa_link_renamed(bench_rung_${suffix} ${other})
+      fa_link_renamed(profile_rung_${suffix} ${other})
+    endforeach()
+    set_target_properties(rung_${suffix} test_rung_${suffix} bench_rung_${suffix} profile_rung_${suffix}
+                          PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(rungs test_rung_${suffix})
+    add_dependencies(bench_rungs bench_rung_${suffix})
   endforeach()
 endfunction()

@@ -4,11 +4,16 @@ import re
 import statistics
 from pathlib import Path
 
-from data import PlotError, Table, benchmark, bytes_by_formula, counts, forward_formulas, table
+from data import PlotError, Table, benchmark, bytes_by_formula, counts, forward_formulas, program, table
 
 ALGORITHMS = {"standard": "standard", "V1": "v1", "V2": "v2"}  # the name in figures, and in bench_04 and bench_11
 KERNELS = {"standard": "standard", "V1": "v1"}  # on the emulator: the name in figures, and in bench_06 and bench_10
 BOUNDS = (*ALGORITHMS, "least possible")
+PROFILES_07 = {  # the name in tables, and the program with its flags
+    "wmma, rows not padded": ("profile_rung_07_no_padding",),
+    "wmma": ("profile_07",),
+    "mma": ("profile_07", "--mma"),
+}
 HOPPER_SRAM = 227 * 1024  # bytes that a thread block may use; bench_04 uses the same
 ONE_HEAD = "one head, D = 64, float"
 
@@ -112,6 +117,36 @@ def lesson_06(build: Path) -> dict[str, dict]:
             "formula": {name: traffic(table(rows, bench, "N", *by_formula)) for name, bench in KERNELS.items()},
         },
     }
+
+
+def lesson_07(build: Path) -> dict[str, dict]:
+    rows = counts(build, "07")
+    state = {name: table(rows, name, "N", "scratch_bytes") for name in ("wmma", "mma")}
+    if state["wmma"] != state["mma"]:
+        raise PlotError(f"bench_07: both kernels keep the same state: {state}")
+    return {
+        "07_memory": {
+            "measured": "bench_07: peaks of fa::DeviceScratch; one head, D = 64; standard: lesson 05, in float; V1: in fp16",
+            "standard": table(rows, "standard", "N", "scratch_bytes"),
+            "V1": state["mma"],
+        },
+        "07_profile": {
+            "measured": "profile_07: bytes through fa::hbm and bank conflicts, counted by the emulator; one head, D = 64, fp16, Br = Bc = 64",
+            **{name: profiled(build, *command) for name, command in PROFILES_07.items()},
+        },
+    }
+
+
+def profiled(build: Path, name: str, *flags: str) -> Table:
+    """What one run of a profile_NN moved, in one row; the conflicts of all arrays in shared memory together."""
+    told = program(build, name, *flags)
+    count, formula = told["count"], told["formula"]
+    arrays = [array for kernel in count["kernels"] for array in kernel["shared"]]
+    moved = {way: count[way] for way in ("read_bytes", "written_bytes")}
+    if moved != formula:
+        raise PlotError(f"{name}: counted {moved}, by formula {formula}")
+    conflicts = {f"{kind}_conflicts": sum(array[kind]["conflicts"] for array in arrays) for kind in ("loads", "stores")}
+    return {"N": [told["shape"]["Nq"]], **{column: [value] for column, value in (moved | conflicts).items()}}
 
 
 def lesson_08(build: Path) -> dict[str, dict]:
@@ -284,6 +319,7 @@ RECORD = {
     "04": lesson_04,
     "05": lesson_05,
     "06": lesson_06,
+    "07": lesson_07,
     "08": lesson_08,
     "09": lesson_09,
     "10": lesson_10,

@@ -5,6 +5,7 @@
 // runs the lesson once on random data, checks some rows of the result, and prints one line of JSON:
 //
 //   shape     {"B": 1, "H": 4, "Nq": 512, "Nk": 512, "D": 64, "Br": 32, "Bc": 32, "causal": false}
+//   format    of the operands: "fp32"
 //   kernels   the names of the lesson's kernels, in the order of their launches
 //   formula   {"read_bytes": ..., "written_bytes": ...}
 //   count     the same and "read_sectors", "written_sectors", as the emulator counts, and for each launch an entry of
@@ -45,7 +46,8 @@ struct ProfileRun {
 
 struct ProfiledLesson {
   std::vector<std::string> kernels;  // that one run launches, in this order; without arguments of templates
-  Tiles tiles{.Br = 32, .Bc = 32};   // unless --br and --bc say otherwise
+  std::string format = "fp32";
+  Tiles tiles{.Br = 32, .Bc = 32};                                 // unless --br and --bc say otherwise
   std::function<void(const ProfileRun&)> validate = [](auto&) {};  // throws std::invalid_argument
   std::function<Traffic(const ProfileRun&)> formula;
   // One of these two. A forward pass:
@@ -160,7 +162,8 @@ inline void run_profile(const ProfiledLesson& lesson, const ProfileRun& run) {
   const auto& [B, H, Nq, Nk, D] = run.shape;
   json << "{\"shape\": {\"B\": " << B << ", \"H\": " << H << ", \"Nq\": " << Nq << ", \"Nk\": " << Nk
        << ", \"D\": " << D << ", \"Br\": " << run.tiles.Br << ", \"Bc\": " << run.tiles.Bc
-       << ", \"causal\": " << (run.options.causal ? "true" : "false") << "}, \"kernels\": [";
+       << ", \"causal\": " << (run.options.causal ? "true" : "false") << "}, \"format\": \"" << lesson.format
+       << "\", \"kernels\": [";
   for (std::size_t at = 0; at < lesson.kernels.size(); ++at) {
     json << (at == 0 ? "\"" : ", \"") << lesson.kernels[at] << "\"";
   }

@@ -18,9 +18,11 @@ METRICS = {
     "written_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
     "dram_read_bytes": "dram__bytes_read.sum",
     "dram_written_bytes": "dram__bytes_write.sum",
+    "loads_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",  # passes through banks beyond the least
+    "stores_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
     "nanoseconds": "gpu__time_duration.sum",
 }
-UNITS = {"bytes": "byte", "sectors": "sector", "nanoseconds": "ns"}
+UNITS = {"bytes": "byte", "sectors": "sector", "conflicts": "", "nanoseconds": "ns"}
 NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 

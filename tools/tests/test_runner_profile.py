@@ -43,6 +43,8 @@ class Counters(unittest.TestCase):
                 "written_sectors": 131_072,
                 "dram_read_bytes": 8_391_424,
                 "dram_written_bytes": 0,
+                "loads_conflicts": 31_744,
+                "stores_conflicts": 0,
                 "nanoseconds": 5_344,
             },
         )
@@ -92,7 +94,7 @@ class Profiled(CourseFolder):
 
         def program(build, kind, lesson, exercise):
             mine = count if build.preset == "cpu" else None
-            line = json.dumps({"shape": {}, "kernels": kernels, "formula": formula, "count": mine})
+            line = json.dumps({"shape": {}, "format": "fp16", "kernels": kernels, "formula": formula, "count": mine})
             return self.script(f"{kind}_{build.preset}", f"print('hello')\nprint({line!r})\n{ends}")
 
         self.said.clear()
@@ -101,6 +103,7 @@ class Profiled(CourseFolder):
 
     def test_without_a_gpu_formula_and_emulator(self):
         self.assertEqual(self.run_profile(), 0)
+        self.assertIn("Br = 32, Bc = 32, fp16\n", self.output())
         self.assertRegex(self.output(), r"formula +12,582,912 +8,388,608\n")
         self.assertRegex(self.output(), r"emulator +12,582,912 +8,388,608 +393,216 +262,144\n")
         self.assertIn("The emulator's count equals the formula", self.output())
@@ -115,6 +118,14 @@ class Profiled(CourseFolder):
         self.assertRegex(self.output(), r"\n  k_tile, loads +1,024 +32,768 +31,744\n\n")
         self.assertNotIn("k_tile, stores", self.output())
         self.assertIn("A conflict is a pass more", self.output())
+
+    def test_the_conflicts_that_a_gpu_counted_beside_the_emulators(self):
+        self.machine()
+        first, second = COUNT["kernels"]
+        self.run_profile(count=COUNT | {"kernels": [first, second | {"shared": SHARED}]})
+        self.assertRegex(
+            self.output(), r"\n  all loads +31,744\n    on the GPU +31,744\n  all stores +0\n    on the GPU +0\n"
+        )
 
     def test_without_ncu(self):
         self.machine(tools=("nvcc",))
@@ -170,7 +181,7 @@ class Profiled(CourseFolder):
         ends = "print(sys.argv[1:3], file=sys.stderr)"
         self.assertEqual(self.run_profile("--n", "100", "--", "--standard", ends=ends), 0)
         self.assertIn("['--standard', '--heads']", (self.root / ".course/logs/profile.log").read_text())
-        self.assertIn("Bc = 32, fp32, --standard\n", self.output())
+        self.assertIn("Bc = 32, fp16, --standard\n", self.output())
 
     def test_a_lesson_may_have_tiles_of_its_own(self):
         own = TOML.replace(".cpp", ".cu").replace("needs", "tiles = {br = 64, bc = 16}\nneeds")
