@@ -49,6 +49,13 @@ class Counters(unittest.TestCase):
             },
         )
 
+    def test_what_asynchronous_copies_read_is_read_too(self):
+        names, units, *kernels = [line for line in RAW.splitlines() if line.startswith('"')]
+        for told, copied in (("655,360", 655_360), ("n/a", 0), ("", 0)):
+            with self.subTest(told):
+                rows = [f'{names},"{ncu.COPIED_BYTES}"', f'{units},"byte"', *(f'{row},"{told}"' for row in kernels)]
+                self.assertEqual(ncu.parse("\n".join(rows))[1].values["read_bytes"], 8_388_608 + copied)
+
     def test_what_is_not_there_is_named(self):
         for told, message in (
             ("==PROF== Disconnected\n", "no kernel"),
