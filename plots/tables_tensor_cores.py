@@ -1,7 +1,5 @@
 """The tables of what a GPU measured of lesson 07: half precision, on tensor cores."""
 
-import math
-
 from cells import WIDTHS, by_width, decimal, machine, markdown, moved, row_of, three_digits, time
 from data import PlotError
 
@@ -138,7 +136,7 @@ def agreement(profiles: list[dict]) -> str:
     same = "The GPU's counters say the same, to the byte, and so does the emulator where it ran."
     if off == 0:
         return same
-    many = f"With many heads they are off by at most {math.ceil(1e4 * off) / 100:.2f}%: of many blocks, ncu misses some asynchronous copies."
+    many = f"With many heads they are off by up to {off:.2%}: of many blocks, ncu misses some asynchronous copies."
     return f"With 1 head the GPU's counters say the same, to the byte, and so does the emulator. {many}"
 
 
