@@ -87,9 +87,7 @@ def hardware(kernels: list[ncu.Kernel], profile: dict, expected: dict, within: f
     for name in COUNTERS[:2]:
         told = profile["formula"][name]
         if told != expected[name] or abs(total[name] - told) > within * told:
-            raise PlotError(
-                f"{name}: the GPU counted {total[name]}, the program says {told}, must be {expected[name]}"
-            )
+            raise PlotError(f"{name}: the GPU counted {total[name]}, the program says {told}, must be {expected[name]}")
     each = [{"name": kernel.name, **{name: kernel.values[name] for name in COUNTERS}} for kernel in found]
     return {**total, "kernels": each}
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import data
 import record_backward
 import record_gpu
-from counts import PROFILES_07
+from counts_device import PROFILES_07
 from data import PlotError
 
 ROOT = Path(__file__).resolve().parents[1]

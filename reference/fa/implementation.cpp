@@ -1,5 +1,5 @@
-// Compiled for each test binary with FA_IMPLEMENTATION set to what that binary tests, and with FA_LEAST_ARCHITECTURE where
-// that does not run on every GPU. See testing.cpp and cuda/skip_without_device.cpp.
+// Compiled for each test binary with FA_IMPLEMENTATION set to what that binary tests, and with FA_LEAST_ARCHITECTURE
+// where that does not run on every GPU. See testing.cpp and cuda/skip_without_device.cpp.
 
 #ifndef FA_LEAST_ARCHITECTURE
 #define FA_LEAST_ARCHITECTURE 0

@@ -46,7 +46,14 @@ def measure(command: list[str], root: Path, logs: Path) -> tuple[list[Kernel], s
     report.unlink(missing_ok=True)
     # The clocks stay as they are: they change no byte, and to set them takes rights that not everybody has.
     flags = ["--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
-    flags += ["--print-kernel-base", "function", "--metrics", ",".join([*METRICS.values(), COPIED_BYTES]), "--log-file", str(report)]
+    flags += [
+        "--print-kernel-base",
+        "function",
+        "--metrics",
+        ",".join([*METRICS.values(), COPIED_BYTES]),
+        "--log-file",
+        str(report),
+    ]
     code, output = process.stream([cuda_tools.find("ncu") or "ncu", *flags, *command], root, logs / "profile.log")
     told = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
     if code != 0 or NO_PERMISSION in told:

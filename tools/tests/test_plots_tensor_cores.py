@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "plots"))
 
 import record_gpu  # noqa: E402
 import record_tensor_cores  # noqa: E402
+import tables_tensor_cores  # noqa: E402
 from data import PlotError  # noqa: E402
 
 
@@ -82,6 +83,52 @@ class Ladder(unittest.TestCase):
     def test_tiles_that_are_absent_are_an_error(self):
         with self.assertRaisesRegex(PlotError, "wmma_tiles was not timed with Br = 64, Bc = 64"):
             self.ladder(self.row("wmma_tiles", 128, 128, 3.0))
+
+
+class Tables(unittest.TestCase):
+    machine = {"gpu": "G", "driver": "1", "cuda": "13.0", "commit": "abc"}
+
+    def test_how_far_the_counters_are_from_the_formula(self):
+        def profile(read: int) -> dict:
+            return {
+                "formula": {"read_bytes": 10_000, "written_bytes": 5},
+                "hardware": {"read_bytes": read, "written_bytes": 5},
+            }
+
+        self.assertIn("say the same, to the byte", tables_tensor_cores.agreement([profile(10_000)]))
+        self.assertIn("off by up to 0.06%", tables_tensor_cores.agreement([profile(10_000), profile(9_994)]))
+
+    def test_a_rung_is_compared_with_the_one_above_it(self):
+        row = {"Br": 64, "Bc": 64, "read_bytes": 1e9, "written_bytes": 1e9, "tflops": 10.0}
+        lengths = {"D = 64": {"mma": {"N": [512, 1024], "operand_bytes": [10, 30]}}}
+        record = self.machine | {
+            "batches": 8,
+            "heads": 16,
+            "l2_bytes": 20,
+            "pytorch": {"pytorch": "2.11.0"},
+            "forward": {"fp16": lengths},
+            "lesson 06": {"N": [4096], "milliseconds": [140.0], "repetitions": [5]},
+            "ladder": [{"title": "slow", "milliseconds": 6.0, **row}, {"title": "fast", "milliseconds": 4.0, **row}],
+        }
+        text = tables_tensor_cores.ladder_07(record)
+        self.assertIn(
+            "| slow | 64 x 64 | 2.00 GB | 6.00 ms | 10.0 |  |\n| fast | 64 x 64 | 2.00 GB | 4.00 ms | 10.0 | 1.50 |",
+            text,
+        )
+        self.assertIn("it could hold the operands up to N = 512", text)
+
+    def test_without_the_memory_for_standard_attention_the_long_sequence_says_so(self):
+        mma = {"N": [65536], "repetitions": [5], "milliseconds": [442.0], "scratch_bytes": [277_000_000]}
+        cublas = {"N": [65536], "repetitions": [5], "milliseconds": [None]}
+        record = self.machine | {"heads": 16, "forward": {"fp16": {"D = 64": {"mma": mma, "cuBLAS": cublas}}}}
+        self.assertIn("V1 keeps 277 MB", tables_tensor_cores.long_07(record))
+        self.assertIn(
+            "S alone would be 137 GB; standard attention by cuBLAS is out of memory",
+            tables_tensor_cores.long_07(record),
+        )
+        mma["milliseconds"] = [None]
+        with self.assertRaisesRegex(PlotError, "mma has no time at N = 65536"):
+            tables_tensor_cores.long_07(record)
 
 
 if __name__ == "__main__":
