@@ -251,9 +251,7 @@ TEST_CASE("the error is at most twice that of standard attention in the same for
 
 TEST_CASE("log-sum-exp, m + ln l, is right to 1e-6 at logits of 1e3", "[step5]") { check_lse_of_logits(exercise); }
 
-TEST_CASE("a NaN reaches what depends on it, and no other row but through a hidden value", "[step5]") {
-  check_nan(exercise);
-}
+TEST_CASE("a NaN or an infinity reaches what depends on it, and nothing else", "[step5]") { check_nan(exercise); }
 
 TEST_CASE("a score of -inf weighs nothing, one of +inf makes its row NaN", "[step5]") {
   check_infinite_scores(exercise);
@@ -275,6 +273,10 @@ TEST_CASE("no sector crosses in vain", "[step5]") {
   require_counts();
   for (const fa::Index D : {64, 128}) check_sectors(D);
 }
+
+#ifndef FA_CUDA
+TEST_CASE("what goes into k_tile and v_tile, and out of them, waits for no bank", "[step5]") { check_banks(exercise); }
+#endif
 
 TEST_CASE("Br changes neither a bit nor a byte", "[step5]") { check_any_br(exercise, 256); }
 

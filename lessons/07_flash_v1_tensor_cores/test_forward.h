@@ -41,30 +41,12 @@ inline bool meets(const fa::Shape& shape, const fa::Options& options, fa::Index 
   return first_key == 0 || fa::visible_keys(shape, options, last) > first_key;
 }
 
-// A NaN or an infinity in v may make its column NaN for queries that meet the key and do not see it. Takes that for
-// right.
-inline void forgive_hidden_values(std::vector<float>& out, const std::vector<double>& expected,
-                                  const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
-                                  fa::Index Bc) {
-  for (std::size_t at = 0; at < inputs.v.size(); ++at) {
-    if (std::isfinite(inputs.v[at])) continue;
-    const fa::Index d = fa::Index(at) % shape.D, key = fa::Index(at) / shape.D;
-    const fa::Index head = key / shape.Nk, j = key % shape.Nk;
-    for (fa::Index i = 0; i < shape.Nq; ++i) {
-      const std::size_t element = std::size_t((head * shape.Nq + i) * shape.D + d);
-      const bool hidden = j >= fa::visible_keys(shape, options, i) && meets(shape, options, Bc, i, j);
-      if (hidden && std::isnan(out[element]) && !fa::is_poison(out[element])) out[element] = float(expected[element]);
-    }
-  }
-}
-
 template <class T>
 void check_against_oracle(Kernel kernel, const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
                           const fa::Tiles& tiles) {
   CAPTURE(shape, options, tiles);
   fa::ForwardOracle oracle = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options);
   Result got = run<T>(kernel, inputs, shape, options, tiles);
-  forgive_hidden_values(got.out, oracle.out, inputs, shape, options, tiles.Bc);
   fa::check_close("out", got.out, oracle.out, {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
                   fa::half_tolerance<T>(inputs.q, inputs.k, inputs.v, oracle.out, shape, options));
   const std::initializer_list<fa::Extent> rows{{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}};
@@ -131,10 +113,14 @@ inline void check_rows_without_keys(const Subject& subject) {
   });
 }
 
+// Queries 0 to 2 do not see key 5 under a mask, and tensor cores multiply it all the same.
 inline void check_nan(const Subject& subject) {
   const fa::Shape shape{.B = 1, .H = 2, .Nq = 35, .Nk = 37, .D = 64};
+  std::vector<fa::Inputs> all = fa::inputs_with_nan(shape);
+  all.push_back(fa::make_inputs(shape));
+  all.back().v.at(std::size_t(6 * shape.D - 1)) = -fa::infinity;
   in_both_formats([&]<class T>() {
-    for (const fa::Inputs& inputs : fa::inputs_with_nan(shape)) {
+    for (const fa::Inputs& inputs : all) {
       for (const fa::Tiles& tiles : {subject.tiles[0], subject.tiles[1]}) {
         check_both_masks<T>(subject.kernel, inputs_of<T>(inputs), shape, tiles);
       }

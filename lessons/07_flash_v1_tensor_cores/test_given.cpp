@@ -44,9 +44,7 @@ TEST_CASE("the error is at most twice that of standard attention in the same for
 
 TEST_CASE("log-sum-exp, m + ln l, is right to 1e-6 at logits of 1e3", "[given]") { check_lse_of_logits(given); }
 
-TEST_CASE("a NaN reaches what depends on it, and no other row but through a hidden value", "[given]") {
-  check_nan(given);
-}
+TEST_CASE("a NaN or an infinity reaches what depends on it, and nothing else", "[given]") { check_nan(given); }
 
 TEST_CASE("a score of -inf weighs nothing, one of +inf makes its row NaN", "[given]") { check_infinite_scores(given); }
 
@@ -61,6 +59,10 @@ TEST_CASE("formula = count, to the byte, whatever the shape and the tiles, causa
   require_counts();
   check_formula(given);
 }
+
+#ifndef FA_CUDA
+TEST_CASE("what goes into k_tile and v_tile, and out of them, waits for no bank", "[given]") { check_banks(given); }
+#endif
 
 TEST_CASE("Br changes neither a bit nor a byte", "[given]") { check_any_br(given, 128); }
 

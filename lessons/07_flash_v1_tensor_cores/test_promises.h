@@ -47,6 +47,24 @@ inline void check_formula(const Subject& subject) {
   }
 }
 
+#ifndef FA_CUDA
+// Neither the copies into a tile nor the loads of its parts take more passes through the banks than they must.
+inline void check_banks(const Subject& subject) {
+  for (const fa::Index D : {64, 128}) {
+    const fa::Shape shape{.Nq = 32, .Nk = 128, .D = D};
+    Operands<fa::half> operands(inputs_of<fa::half>(shape), shape);
+    const fa::DeviceMeter meter(fa::Count::banks);
+    operands.forward(subject.kernel, {}, {.Br = 32, .Bc = 64});
+    for (const char* array : {"k_tile", "v_tile"}) {
+      CAPTURE(array, D);
+      CHECK(meter.shared_of(array).loads.requests > 0);
+      CHECK(meter.shared_of(array).loads.conflicts == 0);
+      CHECK(meter.shared_of(array).stores.conflicts == 0);
+    }
+  }
+}
+#endif
+
 // However many warps a block has.
 inline void check_any_br(const Subject& subject, fa::Index most_Br) {
   const fa::Shape shape{.B = 1, .H = 2, .Nq = 75, .Nk = 70, .D = 64};

@@ -94,6 +94,7 @@ __global__ void __launch_bounds__(32 * kMostWarps)
       const int keys = keys_seen(i + rows - 1, j, Nq, Nk, Bc, causal);
       const int columns = (keys + 15) / 16 * 16;  // of S
       if (keys == 0 && !first) continue;
+      __syncwarp();  // before the rows are overwritten, which other lanes may still read
       copy_rows<D>(left_tile, own, q, i, kRows, Nq, lane, 32);
       __pipeline_commit();
       __pipeline_wait_prior(0);
