@@ -90,7 +90,7 @@ fi
 
 for tool in memcheck racecheck synccheck initcheck; do
   wanted "$tool" || continue
-  for program in test_device test_solution_05 test_solution_06 test_solution_07 test_solution_10 test_solution_11; do
+  for program in test_device test_solution_05 test_solution_06 test_solution_07 test_given_07 test_solution_10 test_solution_11; do
     check "$tool $program" sanitized "$tool" "$program" "$filter"
   done
   # Tests fill memory with poison, which counts as written. These do not, so here initcheck sees what a kernel reads too early.

@@ -67,9 +67,10 @@ TEST_CASE("the warps of a block share the work of reading k and v", "[step2]") {
 
 TEST_CASE("the lanes of a warp load neighbors, so no sector is fetched in vain", "[step2]") {
   require_counts();
-  const OneTile<fa::half> pair(2, {.Nq = 16, .Nk = 16, .D = 64});
-  for (const std::string name : {"q", "k", "v"}) {
-    check_bytes(name + ", read in whole sectors", 2 * 16 * 64, pair.in_sectors(name), pair.question);
+  const OneTile<fa::half> pair(2, {.Nq = 16, .Nk = 32, .D = 64}, {}, {.Br = 16, .Bc = 32});
+  check_bytes("q, read in whole sectors", 2 * 16 * 64, pair.in_sectors("q"), pair.question);
+  for (const std::string name : {"k", "v"}) {
+    check_bytes(name + ", read in whole sectors", 2 * 32 * 64, pair.in_sectors(name), pair.question);
   }
 }
 
@@ -267,6 +268,18 @@ TEST_CASE("k and v are read once, q once for each K/V tile; the first reads no s
 TEST_CASE("formula = count, to the byte, whatever the shape and the tiles, causal or not", "[step5]") {
   require_counts();
   check_formula(exercise);
+}
+
+TEST_CASE("the bytes of N = 512 are those that are worked by hand", "[step5]") {
+  const fa::Shape shape{.Nq = 512, .Nk = 512, .D = 64};
+  const fa::Traffic by_hand{1601536, 1015808};
+  check_traffic("formula", by_hand, fa::v1_tensor_core_traffic(shape, {}, {lesson::kRows, 64}));
+  CHECK(fa::v1_forward_traffic(shape, {}, {.Br = 64, .Bc = 64}).total() == 3608576);  // lesson 06
+  require_counts();
+  Operands<fa::half> operands(inputs_of<fa::half>(shape), shape);
+  fa::DeviceMeter meter;
+  operands.forward(Kernel::exercise, {}, {.Br = 128, .Bc = 64});
+  check_traffic("count", by_hand, meter.total());
 }
 
 TEST_CASE("no sector crosses in vain", "[step5]") {
