@@ -270,17 +270,7 @@ TEST_CASE("formula = count, to the byte, whatever the shape and the tiles, causa
   check_formula(exercise);
 }
 
-TEST_CASE("the bytes of N = 512 are those that are worked by hand", "[step5]") {
-  const fa::Shape shape{.Nq = 512, .Nk = 512, .D = 64};
-  const fa::Traffic by_hand{1601536, 1015808};
-  check_traffic("formula", by_hand, fa::v1_tensor_core_traffic(shape, {}, {lesson::kRows, 64}));
-  CHECK(fa::v1_forward_traffic(shape, {}, {.Br = 64, .Bc = 64}).total() == 3608576);  // lesson 06
-  require_counts();
-  Operands<fa::half> operands(inputs_of<fa::half>(shape), shape);
-  fa::DeviceMeter meter;
-  operands.forward(Kernel::exercise, {}, {.Br = 128, .Bc = 64});
-  check_traffic("count", by_hand, meter.total());
-}
+TEST_CASE("the bytes of N = 512 are those that are worked by hand", "[step5]") { check_bytes_at_512(); }
 
 TEST_CASE("no sector crosses in vain", "[step5]") {
   require_counts();

@@ -51,6 +51,18 @@ inline void check_one_launch_or_many() {
   });
 }
 
+inline void check_bytes_at_512() {
+  const fa::Shape shape{.Nq = 512, .Nk = 512, .D = 64};
+  const fa::Traffic by_hand{1601536, 1015808};
+  check_traffic("formula", by_hand, fa::v1_tensor_core_traffic(shape, {}, {lesson::kRows, 64}));
+  CHECK(fa::v1_forward_traffic(shape, {}, {.Br = 64, .Bc = 64}).total() == 3608576);  // lesson 06
+  require_counts();
+  Operands<fa::half> operands(inputs_of<fa::half>(shape), shape);
+  fa::DeviceMeter meter;
+  operands.forward(Kernel::exercise, {}, {.Br = 128, .Bc = 64});
+  check_traffic("count", by_hand, meter.total());
+}
+
 inline void check_sectors(fa::Index D) {
   const fa::Shape shape{.Nq = 64, .Nk = 48, .D = D};
   Operands<fa::half> operands(inputs_of<fa::half>(shape), shape);
