@@ -71,15 +71,15 @@ def times(record: dict) -> Figure:
     ratio = {N: widths[64]["mma"][N] / widths[64]["PyTorch"][N] for N in (1024, 4096)}
     peak = record["peak_tflops"]["fp16"]
     lengths = record["pytorch"]["D = 64"]["N"]
-    missing = [N for N in lengths if N not in widths[64]["PyTorch"]]
+    missing = [f"N = {N}, D = {width}" for width, lines in widths.items() for N in lengths if N not in lines["PyTorch"]]
     in_cache = cached(record)
     made, (left, right) = style.figure(
         f"V1 on tensor cores: {style.times_text(ratio[1024])} to {style.times_text(ratio[4096])} times as fast as standard attention in PyTorch",
         "The factors are those at N = 1024 and 4096, D = 64. PyTorch and cuBLAS: standard attention, S and P in HBM",
         "Forward pass, fp16, no mask, random inputs, 8 batches of 16 heads. Medians of CUDA-event times (bench_07, time_pytorch.py). PyTorch: explicit, product, scale,\n"
         "softmax, product. cuBLAS: scale in the product, and one kernel for the softmax, in the place of S. FLOP: 4 N² D a head. "
-        + (f"PyTorch is out of memory at N = {', '.join(map(str, missing))}.\n" if missing else "\n")
-        + f"L2, {style.bytes_text(record['l2_bytes'])}, is not flushed; it {in_cache}. {speed.source(record)}, PyTorch {record['pytorch']['pytorch']}.",
+        + (f"\nPyTorch is out of memory at {' and '.join(missing)}. " if missing else "\n")
+        + f"L2, {style.bytes_text(record['l2_bytes'])}, is not flushed; it {in_cache}.\n{speed.source(record)}, PyTorch {record['pytorch']['pytorch']}.",
         wide=True,
         right=1.05,
     )

@@ -70,11 +70,11 @@ TEST_CASE("an error of 0.02 in one element of an fp16 result does not pass") {
 TEST_CASE("an output of zeros does not pass in either format") {
   for (const fa::Shape& shape : support::shapes) {
     CAPTURE(shape);
-    Problem<fa::half> half(shape, false);
-    Problem<fa::bfloat16> bfloat16(shape, false);
-    half.out.assign(half.out.size(), 0.0f);
-    bfloat16.out.assign(bfloat16.out.size(), 0.0f);
-    CHECK_FALSE(half.passes(fa::unit_roundoff<fa::half>));
-    CHECK_FALSE(bfloat16.passes(fa::unit_roundoff<fa::bfloat16>));
+    Problem<fa::half> fp16(shape, false);
+    Problem<fa::bfloat16> bf16(shape, false);
+    fp16.out.assign(fp16.out.size(), 0.0f);
+    bf16.out.assign(bf16.out.size(), 0.0f);
+    CHECK_FALSE(fp16.passes(fa::unit_roundoff<fa::half>));
+    CHECK_FALSE(bf16.passes(fa::unit_roundoff<fa::bfloat16>));
   }
 }

@@ -104,8 +104,8 @@ TEST_CASE("the measured peaks are plausible numbers of FLOP/s") {
   const double peak = fa::cublas_fp32_peak();
   CHECK(peak > 1e12);
   CHECK(peak < 1e15);
-  for (const double half : {fa::cublas_peak<fa::half>(), fa::cublas_peak<fa::bfloat16>()}) {
-    CHECK(half > peak);
-    CHECK(half < 1e16);
+  for (const double in_half : {fa::cublas_peak<fa::half>(), fa::cublas_peak<fa::bfloat16>()}) {
+    CHECK(in_half > peak);
+    CHECK(in_half < 1e16);
   }
 }
