@@ -3,6 +3,7 @@
 #   Catch2            3.4 or newer    the tests
 #   Google Benchmark  1.7 or newer    the benchmarks
 #   Boost.Context     1.74 or newer   the emulator, so not in a build with FA_CUDA
+#   Eigen             3.4 or newer    its types half and bfloat16: the emulator, too
 
 include(FetchContent)
 
@@ -44,5 +45,12 @@ if(NOT FA_CUDA)
     message(FATAL_ERROR
       "Boost.Context 1.74 or newer was not found; the CUDA lessons need it to run on the CPU. Install the package "
       "libboost-context-dev (Debian, Ubuntu), boost-devel (Fedora) or boost (Arch, Homebrew).")
+  endif()
+  # Without a version, since Eigen 5 refuses to serve who asks for 3.4.
+  find_package(Eigen3 CONFIG QUIET)
+  if(NOT TARGET Eigen3::Eigen OR Eigen3_VERSION VERSION_LESS 3.4)
+    message(FATAL_ERROR
+      "Eigen 3.4 or newer was not found; the lessons in half precision need its number types to run on the CPU. Install the "
+      "package libeigen3-dev (Debian, Ubuntu), eigen3-devel (Fedora) or eigen (Arch, Homebrew).")
   endif()
 endif()

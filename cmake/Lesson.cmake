@@ -1,17 +1,24 @@
-# fa_add_lesson(03_tiled_attention [COMPARES 01 ...]): the targets of a lesson. With NN = 03:
+# fa_add_lesson(03_tiled_attention [COMPARES 01 ...] [LEAST_ARCHITECTURE 80]): the targets of a lesson. With NN = 03:
 #
 #   test_solution_NN        the tests, linked with the solution; run by CTest
 #   test_exercise_NN        the same object code of the tests, linked with the exercise; built on request only
+#   test_given_NN           where the lesson has a test_given.cpp: tests of code that is given; run by CTest
 #   bench_NN                the benchmarks, linked with the solution
 #   bench_exercise_NN       the same with the exercise; built on request only
 #   profile_NN              where the lesson has a profile.cpp: one run of the solution, to be watched by a profiler
 #   profile_exercise_NN     the same with the exercise; built on request only
 #   test_mistake_NN_<name>  the tests, linked with the solution after one cataloged mistake (FA_MISTAKES=ON)
+#   bench_rung_NN_<name>    where the lesson has a rungs.toml: the benchmarks, linked with one of the steps by which the
+#                           solution got fast; test_rung_NN_<name> and profile_rung_NN_<name>: the tests, and one run;
+#                           all built on request only
 #
 #   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
 #
 # COMPARES: the numbers of earlier lessons whose solutions the benchmark and profile.cpp run too, each in its own
 # namespace.
+#
+# LEAST_ARCHITECTURE: the oldest GPUs that have what the lesson uses. Its targets are compiled for no older ones, and on
+# such a GPU its tests are skipped.
 #
 # A broken exercise is built by nobody who did not ask for it, so it never blocks another lesson.
 #
@@ -20,7 +27,10 @@
 function(fa_add_lesson lesson)
   string(SUBSTRING ${lesson} 0 2 number)
   set(given ${PROJECT_SOURCE_DIR}/lessons/${lesson})
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMPARES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LEAST_ARCHITECTURE" "COMPARES")
+  if(FA_CUDA AND arg_LEAST_ARCHITECTURE)
+    fa_architectures_from(${arg_LEAST_ARCHITECTURE} CMAKE_CUDA_ARCHITECTURES)  # for the targets of this function
+  endif()
   set(solutions ${PROJECT_SOURCE_DIR}/solutions/${lesson})
   file(GLOB solution CONFIGURE_DEPENDS ${solutions}/*.cpp ${solutions}/*.cu)
   list(LENGTH solution count)
@@ -31,7 +41,7 @@ function(fa_add_lesson lesson)
 
   # Code of the lesson that is given and that both implementations need.
   file(GLOB given_sources CONFIGURE_DEPENDS ${given}/*.cpp ${given}/*.cu)
-  list(FILTER given_sources EXCLUDE REGEX "/(test|bench|profile)\\.cpp$")
+  list(FILTER given_sources EXCLUDE REGEX "/(test|test_given|bench|profile)\\.cpp$")
   fa_compile_cu_as_cpp(${given_sources})
 
   fa_add_implementation(solution_${number} ${lesson} ${solution} fa_strict_options)
@@ -48,16 +58,16 @@ function(fa_add_lesson lesson)
   fa_add_implementation(exercise_${number} ${lesson} ${exercise} fa_stub_options)
   set_target_properties(exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
 
-  add_library(tests_${number} OBJECT ${given}/test.cpp ${given_sources})
-  target_include_directories(tests_${number} PRIVATE ${given})
-  target_link_libraries(tests_${number} PRIVATE fa_reference Catch2::Catch2 fa_strict_options)
-  if(file MATCHES "\\.cu$")
-    target_link_libraries(tests_${number} PRIVATE fa_device)
-  endif()
+  fa_add_tests(tests_${number} solution_${number} ${given}/test.cpp ${given_sources})
   fa_add_test_binary(test_solution_${number} ${number} solution_${number} "solution solutions/${lesson}/${file}")
   fa_add_test_binary(test_exercise_${number} ${number} exercise_${number} "exercise exercises/${lesson}/${file}")
   set_target_properties(test_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
   catch_discover_tests(test_solution_${number} TEST_PREFIX "${number}/solution/" PROPERTIES SKIP_RETURN_CODE 4)
+  if(EXISTS ${given}/test_given.cpp)
+    fa_add_tests(tests_given_${number} solution_${number} ${given}/test_given.cpp ${given_sources})
+    fa_add_test_binary(test_given_${number} given_${number} solution_${number} "given lessons/${lesson}")
+    catch_discover_tests(test_given_${number} TEST_PREFIX "${number}/given/" PROPERTIES SKIP_RETURN_CODE 4)
+  endif()
 
   fa_add_benchmark(bench_${number} solution_${number} ${given}/bench.cpp ${given_sources})
   fa_add_benchmark(bench_exercise_${number} exercise_${number} ${given}/bench.cpp ${given_sources})
@@ -79,6 +89,9 @@ function(fa_add_lesson lesson)
   if(FA_MISTAKES)
     fa_add_mistakes(${number} ${lesson} ${file})
   endif()
+  if(EXISTS ${given}/rungs.toml)
+    fa_add_rungs(${number} ${lesson} ${file})
+  endif()
 endfunction()
 
 # One source file, compiled against the lesson's contract.
@@ -93,9 +106,24 @@ function(fa_add_implementation target lesson source options)
   endif()
 endfunction()
 
+# The tests, compiled against the contract of an implementation.
+function(fa_add_tests target implementation)
+  add_library(${target} OBJECT ${ARGN})
+  target_link_libraries(${target} PRIVATE fa_reference Catch2::Catch2 fa_strict_options)
+  target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:${implementation},INTERFACE_INCLUDE_DIRECTORIES>)
+  get_target_property(on_device ${implementation} FA_ON_DEVICE)
+  if(on_device)
+    target_link_libraries(${target} PRIVATE fa_device)
+  endif()
+endfunction()
+
+# Called by fa_add_lesson, whose arg_LEAST_ARCHITECTURE it sees.
 function(fa_add_test_binary target number implementation description)
   add_executable(${target} ${PROJECT_SOURCE_DIR}/reference/fa/implementation.cpp $<TARGET_OBJECTS:tests_${number}>)
   target_compile_definitions(${target} PRIVATE "FA_IMPLEMENTATION=\"${description}\"")
+  if(arg_LEAST_ARCHITECTURE)
+    target_compile_definitions(${target} PRIVATE FA_LEAST_ARCHITECTURE=${arg_LEAST_ARCHITECTURE})
+  endif()
   target_link_libraries(${target} PRIVATE ${implementation} fa_testing)
   get_target_property(on_device ${implementation} FA_ON_DEVICE)
   if(on_device)
@@ -156,5 +184,41 @@ function(fa_add_mistakes number lesson file)
     fa_add_test_binary(test_mistake_${suffix} ${number} mistake_${suffix} "mistake ${name}")
     set_target_properties(mistake_${suffix} test_mistake_${suffix} PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(mistakes test_mistake_${suffix})
+  endforeach()
+endfunction()
+
+# tools/checks/rungs.py writes a copy of the solution for each rung into the build folder and prints their names. What
+# is not the solution is linked as bench_NN and test_solution_NN have it, so a rung costs one source file.
+function(fa_add_rungs number lesson file)
+  find_package(Python3 3.11 QUIET COMPONENTS Interpreter)
+  if(NOT Python3_FOUND) # a course without its ladder
+    return()
+  endif()
+  set(folder ${PROJECT_BINARY_DIR}/rungs/${lesson})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/${lesson}/rungs.toml
+                                         ${PROJECT_SOURCE_DIR}/tools/checks/rungs.py)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/checks/rungs.py write ${lesson} ${folder}
+    OUTPUT_VARIABLE names OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  foreach(target rungs bench_rungs)
+    if(NOT TARGET ${target})
+      add_custom_target(${target})
+    endif()
+  endforeach()
+  string(REPLACE "\n" ";" names "${names}")
+  foreach(name IN LISTS names)
+    set(suffix ${number}_${name})
+    fa_add_implementation(rung_${suffix} ${lesson} ${folder}/${name}/${file} fa_strict_options)
+    fa_add_test_binary(test_rung_${suffix} ${number} rung_${suffix} "rung ${name}")
+    fa_add_benchmark(bench_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:bench_${number}>)
+    fa_add_profile(profile_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:profile_${number}>)
+    foreach(other IN LISTS arg_COMPARES)
+      fa_link_renamed(bench_rung_${suffix} ${other})
+      fa_link_renamed(profile_rung_${suffix} ${other})
+    endforeach()
+    set_target_properties(rung_${suffix} test_rung_${suffix} bench_rung_${suffix} profile_rung_${suffix}
+                          PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(rungs test_rung_${suffix})
+    add_dependencies(bench_rungs bench_rung_${suffix})
   endforeach()
 endfunction()

@@ -4,13 +4,11 @@ import re
 import statistics
 from pathlib import Path
 
+from counts_device import ALGORITHMS, ONE_HEAD, lesson_05, lesson_06, lesson_07, lesson_10, lesson_11, traffic
 from data import PlotError, Table, benchmark, bytes_by_formula, counts, forward_formulas, table
 
-ALGORITHMS = {"standard": "standard", "V1": "v1", "V2": "v2"}  # the name in figures, and in bench_04 and bench_11
-KERNELS = {"standard": "standard", "V1": "v1"}  # on the emulator: the name in figures, and in bench_06 and bench_10
 BOUNDS = (*ALGORITHMS, "least possible")
 HOPPER_SRAM = 227 * 1024  # bytes that a thread block may use; bench_04 uses the same
-ONE_HEAD = "one head, D = 64, float"
 
 
 def lesson_01(build: Path) -> dict[str, dict]:
@@ -86,34 +84,6 @@ def lesson_04(build: Path) -> dict[str, dict]:
     }
 
 
-def lesson_05(build: Path) -> dict[str, dict]:
-    rows = counts(build, "05")
-    return {
-        "05_memory": {
-            "measured": f"bench_05: peak of fa::DeviceScratch; {ONE_HEAD}",
-            "standard": table(rows, "standard", "N", "scratch_bytes"),
-        }
-    }
-
-
-def lesson_06(build: Path) -> dict[str, dict]:
-    rows = counts(build, "06")
-    by_formula = ("formula_read_bytes", "formula_written_bytes")
-    return {
-        "06_memory": {
-            "measured": f"bench_06: peaks of fa::DeviceScratch; {ONE_HEAD}",
-            **{name: table(rows, bench, "N", "scratch_bytes") for name, bench in KERNELS.items()},
-        },
-        "06_traffic": {
-            "measured": f"bench_06: bytes through fa::hbm, counted by the emulator, and formulas; {ONE_HEAD}; Br = Bc = 32",
-            "counted": {
-                name: traffic(table(rows, bench, "N", "read_bytes", "written_bytes")) for name, bench in KERNELS.items()
-            },
-            "formula": {name: traffic(table(rows, bench, "N", *by_formula)) for name, bench in KERNELS.items()},
-        },
-    }
-
-
 def lesson_08(build: Path) -> dict[str, dict]:
     rows = counts(build, "08")
     return {
@@ -147,49 +117,6 @@ def lesson_09(build: Path) -> dict[str, dict]:
                 rows, "half", "D", "standard_bytes", "standard_flop", "v1_bytes", "v1_flop"
             ),
         },
-    }
-
-
-def lesson_10(build: Path) -> dict[str, dict]:
-    rows = counts(build, "10")
-    moved = ("read_bytes", "written_bytes", "formula_read_bytes", "formula_written_bytes")
-    return {
-        "10_memory": {
-            "measured": f"bench_10: peaks of fa::DeviceScratch, forward and backward pass; {ONE_HEAD}",
-            **{name: table(rows, bench, "N", "scratch_bytes") for name, bench in KERNELS.items()},
-        },
-        "10_traffic": {
-            "measured": f"bench_10: bytes through fa::hbm, forward and backward pass, counted by the emulator, and formulas; {ONE_HEAD}",
-            "standard": table(rows, "standard", "N", *moved),
-            "V1": table(rows, "v1_tiles", "N", "Br", "Bc", *moved),
-        },
-    }
-
-
-def lesson_11(build: Path) -> dict[str, dict]:
-    rows = counts(build, "11")
-    by_formula = ("formula_read_bytes", "formula_written_bytes")
-    return {
-        "11_memory": {
-            "measured": f"bench_11: peaks of fa::DeviceScratch; {ONE_HEAD}",
-            **{name: table(rows, bench, "N", "scratch_bytes") for name, bench in ALGORITHMS.items()},
-        },
-        "11_traffic": {
-            "measured": f"bench_11: bytes through fa::hbm, counted by the emulator, and formulas; {ONE_HEAD}; V1: Br = Bc = 64; V2: Br = 64, Bc = 32",
-            "counted": {
-                name: table(rows, bench, "N", "read_bytes", "written_bytes") for name, bench in ALGORITHMS.items()
-            },
-            "formula": {name: traffic(table(rows, bench, "N", *by_formula)) for name, bench in ALGORITHMS.items()},
-        },
-    }
-
-
-def traffic(counted: Table) -> Table:
-    """Reads and writes as one sum."""
-    (argument, values), (_, read), (_, written) = counted.items()
-    return {
-        argument if argument == "N" else "sram": values,
-        "hbm_bytes": [r + w for r, w in zip(read, written, strict=True)],
     }
 
 
@@ -284,6 +211,7 @@ RECORD = {
     "04": lesson_04,
     "05": lesson_05,
     "06": lesson_06,
+    "07": lesson_07,
     "08": lesson_08,
     "09": lesson_09,
     "10": lesson_10,

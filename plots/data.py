@@ -23,6 +23,7 @@ RECORDED_ON_A_GPU = {
     "h200_forward": "record_gpu.py, on a GPU",
     "h200_backward": "record_backward.py, on a GPU",
     "h200_v2": "record_v2.py, on a GPU",
+    "h200_tensor_cores": "record_tensor_cores.py, on a GPU",
     "h200_profile": "record_profile.py, from what ./course profile recorded on a GPU",
 }
 

@@ -78,17 +78,16 @@ def told(output: str) -> dict:
         raise PlotError("the program did not tell its bytes:\n" + "\n".join(output.splitlines()[-5:])) from error
 
 
-def hardware(kernels: list[ncu.Kernel], profile: dict, expected: dict) -> dict:
-    """The counters of a run and of its kernels, which must be what the formula says."""
+def hardware(kernels: list[ncu.Kernel], profile: dict, expected: dict, within: float = 0.0) -> dict:
+    """The counters of a run and of its kernels, which must be what the formula says, or `within` this part of it."""
     found = [kernel for kernel in kernels if kernel.name in profile["kernels"]]
     if [kernel.name for kernel in found] != profile["kernels"]:
         raise PlotError(f"the GPU ran {[kernel.name for kernel in kernels]}, the program told {profile['kernels']}")
     total = {name: sum(kernel.values[name] for kernel in found) for name in COUNTERS}
     for name in COUNTERS[:2]:
-        if not total[name] == profile["formula"][name] == expected[name]:
-            raise PlotError(
-                f"{name}: the GPU counted {total[name]}, the program says {profile['formula'][name]}, must be {expected[name]}"
-            )
+        told = profile["formula"][name]
+        if told != expected[name] or abs(total[name] - told) > within * told:
+            raise PlotError(f"{name}: the GPU counted {total[name]}, the program says {told}, must be {expected[name]}")
     each = [{"name": kernel.name, **{name: kernel.values[name] for name in COUNTERS}} for kernel in found]
     return {**total, "kernels": each}
 

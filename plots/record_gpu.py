@@ -81,7 +81,7 @@ def summary(repetitions: list[dict], what: str) -> dict:
         "tflops": digits(first["flops"] / median / 1e9, 4),
         "peak_share": digits(share, 3),
     }
-    for name in ("Br", "Bc", "shared_bytes", "blocks", *WHOLE):
+    for name in ("Br", "Bc", "shared_bytes", "blocks", "operand_bytes", *WHOLE):
         if name in first:
             result[name] = data.whole(first[name], f"{name} of {what}")
     return result

@@ -1,10 +1,11 @@
-"""The tables of measured numbers in README.md and in the texts of lessons 05, 06, 10 and 11. readme_table.py puts them there."""
+"""The tables of measured numbers in README.md and in the texts of lessons 05, 06, 07, 10 and 11. readme_table.py puts them there."""
 
 from collections.abc import Callable
 
 from cells import WIDTHS, by_width, decimal, machine, markdown, moved, row_of, three_digits, time
 from data import PlotError
 from tables_backward import backward, backward_tiles
+from tables_tensor_cores import banks_07, ladder_07, long_07, speed_07, tiles_07, times_half
 
 KERNELS = ("lesson 05", "lesson 06", "lesson 11")  # ours
 TIMED = ("lesson 05", "lesson 06", "cuBLAS")  # before lesson 11
@@ -244,6 +245,12 @@ TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
     "scores": (scores, "h200_forward"),
     "profile_05": (profile, "h200_profile_05"),
     "profile_06": (profile_v1, "h200_profile_06"),
+    "times_half": (times_half, "h200_tensor_cores"),
+    "speed_07": (speed_07, "h200_tensor_cores"),
+    "tiles_07": (tiles_07, "h200_tensor_cores"),
+    "ladder_07": (ladder_07, "h200_tensor_cores"),
+    "long_07": (long_07, "h200_tensor_cores"),
+    "banks_07": (banks_07, "h200_tensor_cores"),
     "backward": (backward, "h200_backward"),
     "backward_tiles": (backward_tiles, "h200_backward"),
     "v2_times": (v2_times, "h200_v2"),

@@ -7,9 +7,9 @@
 #   --only     of these parts, the ones named: build test memcheck racecheck synccheck initcheck
 #   --filter   Catch2's words for which tests the sanitizers see (default: ~[large], since they slow a kernel down by far)
 #
-# Needs nvcc, CMake, Ninja, Catch2, Google Benchmark and compute-sanitizer; neither Boost nor Python nor a network. Prints a
-# line for each check; what the tools said is kept in build/cuda/gpu_check. Exit code 0: all passed; 1: one failed; 2: wrong
-# arguments.
+# Needs nvcc, CMake, Ninja, Catch2, Google Benchmark and compute-sanitizer; neither Boost nor Eigen nor Python nor a network.
+# Prints a line for each check; what the tools said is kept in build/cuda/gpu_check. Exit code 0: all passed; 1: one failed;
+# 2: wrong arguments.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -90,14 +90,16 @@ fi
 
 for tool in memcheck racecheck synccheck initcheck; do
   wanted "$tool" || continue
-  for program in test_device test_solution_05 test_solution_06 test_solution_10 test_solution_11; do
+  for program in test_device test_solution_05 test_solution_06 test_solution_07 test_given_07 test_solution_10 test_solution_11; do
     check "$tool $program" sanitized "$tool" "$program" "$filter"
   done
   # Tests fill memory with poison, which counts as written. These do not, so here initcheck sees what a kernel reads too early.
-  for program in profile_05 profile_06 profile_10 "profile_10 --standard" profile_11; do
+  for program in profile_05 profile_06 profile_07 "profile_07 --mma" profile_10 "profile_10 --standard" profile_11; do
     read -ra command <<<"$program"
-    check "$tool $program" sanitized "$tool" "${command[@]}" --heads 3 --n 200 --d 40
-    check "$tool $program causal" sanitized "$tool" "${command[@]}" --heads 3 --n 200 --d 40 --causal
+    columns=40
+    [[ $program == profile_07* ]] && columns=64  # it takes 64 or 128
+    check "$tool $program" sanitized "$tool" "${command[@]}" --heads 3 --n 200 --d "$columns"
+    check "$tool $program causal" sanitized "$tool" "${command[@]}" --heads 3 --n 200 --d "$columns" --causal
   done
 done
 

@@ -128,12 +128,13 @@ def cmake_package(name: str, *least: int) -> Found:
     best = Found(None)
     for prefix in prefixes():
         for library in libraries:
-            for text in readable(prefix, f"{library}/cmake/{name}*/*onfig*ersion.cmake"):
-                version = re.search(r'set\(PACKAGE_VERSION "?([\d.]+)', text)
-                if version and judge(version[1], least).version:
-                    return Found(version[1])
-                if version:
-                    best = judge(version[1], least)
+            for folder in (f"cmake/{name}*", f"{name}*/cmake"):
+                for text in readable(prefix, f"{library}/{folder}/*onfig*ersion.cmake"):
+                    version = re.search(r'set\(PACKAGE_VERSION "?([\d.]+)', text)
+                    if version and judge(version[1], least).version:
+                        return Found(version[1])
+                    if version:
+                        best = judge(version[1], least)
     return best
 
 
@@ -163,6 +164,7 @@ NEEDS = (
     Need("Catch2", "3.4 or newer", cmake("Catch2", 3, 4), "catch2", PINNED),
     Need("Google Benchmark", "1.7 or newer", cmake("benchmark", 1, 7), "libbenchmark-dev", PINNED),
     Need("Boost.Context", "1.74 or newer", cmake("boost_context", 1, 74), "libboost-context-dev"),
+    Need("Eigen", "3.4 or newer", cmake("eigen3", 3, 4), "libeigen3-dev"),
     Need("git", "any version", lambda: tool(("git",)), "git", "an exercise cannot be reset"),
     Need("certificates", "those of the system", certificates, "ca-certificates", "no download over HTTPS works"),
 )

@@ -47,7 +47,7 @@ void lesson_05(benchmark::State& state) {
 template <class Step>
 void time_scores(benchmark::State& state, Step step, fa::Traffic (*traffic)(const fa::Shape&)) {
   fa::TimedRun run(state);
-  fa::TimedRun::Operands& all = fa::TimedRun::operands();
+  fa::TimedRun::Operands& all = run.operands();
   fa::DeviceBuffer<float> s = run.scratch.allocate<float>("S", fa::score_elements(run.shape));
   const double one_product_of_two = 0.5;
   run.measure(state, traffic(run.shape), [&] { step(all.q, all.k, s, run.shape, run.options); }, one_product_of_two);

@@ -107,7 +107,7 @@ inline void check_too_many_heads(const fa::Shape& shape, const std::string& kern
       MessageMatches(StartsWith(kernel + ", launched at ") && ContainsSubstring("grid.z = 65536: must be at most")));
   CHECK(scratch.bytes_in_use() == 0);
   const std::vector<float> untouched = out.to_host();
-  CHECK(std::all_of(untouched.begin(), untouched.end(), fa::is_poison));
+  CHECK(std::all_of(untouched.begin(), untouched.end(), [](float value) { return fa::is_poison(value); }));
   check_both_masks(fa::make_inputs(good), good);
 }
 

@@ -70,7 +70,7 @@ const fa::Tiles& fastest_tiles(fa::Index D) {
   const auto found = known.find(D);
   if (found != known.end()) return found->second;
   fa::TimedRun run(4096, D, false);
-  fa::TimedRun::Operands& all = fa::TimedRun::operands();
+  fa::TimedRun::Operands& all = run.operands();
   Statistics statistics(run.scratch, run.shape);
   double least = std::numeric_limits<double>::infinity();
   for (const fa::Tiles& tiles : all_tiles) {

@@ -94,7 +94,7 @@ const fa::Tiles& fastest_tiles(fa::Index D) {
     for (int round = 0; round < 2; ++round) {
       fa::DeviceTimer timer;
       timer.start();
-      v1_forward(run, fa::TimedRun::operands(), tiles);
+      v1_forward(run, run.operands(), tiles);
       seconds = timer.stop();
     }
     if (seconds >= least) continue;

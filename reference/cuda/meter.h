@@ -14,7 +14,7 @@ inline constexpr bool counts_bytes = false;
 
 class DeviceMeter {
  public:
-  DeviceMeter() = default;
+  explicit DeviceMeter(Count = Count::bytes) {}
   DeviceMeter(const DeviceMeter&) = delete;
   DeviceMeter& operator=(const DeviceMeter&) = delete;
 
@@ -25,6 +25,9 @@ class DeviceMeter {
   const std::vector<LaunchRecord>& launches() const { reject(); }
   Index read_sectors() const { reject(); }
   Index written_sectors() const { reject(); }
+  SharedTraffic shared_of(std::string_view) const { reject(); }
+  SharedTraffic shared_total() const { reject(); }
+  std::vector<SharedTraffic> by_array() const { reject(); }
 
  private:
   [[noreturn]] static void reject() {

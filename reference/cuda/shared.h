@@ -62,7 +62,7 @@ class DynamicShared {
  private:
   template <class T>
   __device__ T* take(int elements) {
-    extern __shared__ __align__(16) unsigned char fa_dynamic_shared_memory[];
+    extern __shared__ __align__(32) unsigned char fa_dynamic_shared_memory[];
     T* const first = reinterpret_cast<T*>(fa_dynamic_shared_memory + offset_);
     offset_ += static_cast<int>(shared_bytes<T>(elements));
     return first;

@@ -1,4 +1,4 @@
-// What the meters count: bytes through HBM.
+// What the meters count: bytes through HBM, and what shared memory is asked for.
 
 #pragma once
 
@@ -30,6 +30,28 @@ struct BufferTraffic {
   Index written_sectors = 0;
 };
 
+// Instructions of a warp that load from shared memory, or store to it, and the passes through its banks that they took.
+// Those that more than one word of a bank cost are conflicts: none, if each bank had to give one.
+struct BankCount {
+  Index requests = 0;
+  Index passes = 0;
+  Index conflicts = 0;
+
+  friend BankCount operator+(BankCount a, BankCount b) {
+    return {a.requests + b.requests, a.passes + b.passes, a.conflicts + b.conflicts};
+  }
+  friend bool operator==(const BankCount&, const BankCount&) = default;
+};
+
+// What went to and from one array in shared memory.
+struct SharedTraffic {
+  std::string array;
+  BankCount loads, stores;
+};
+
+// What a meter counts. Bank conflicts cost time and memory, so they are counted, besides bytes, only on demand.
+enum class Count { bytes, banks };
+
 // One launch of a kernel: in total, and by buffer.
 struct LaunchRecord {
   std::string kernel;
@@ -37,6 +59,8 @@ struct LaunchRecord {
   Index read_sectors = 0;
   Index written_sectors = 0;
   std::vector<BufferTraffic> by_buffer;
+  bool banks_counted = false;
+  std::vector<SharedTraffic> by_array;
 };
 
 }  // namespace fa

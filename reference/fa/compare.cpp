@@ -164,7 +164,7 @@ Comparison compare(std::string_view name, std::span<const float> got, std::span<
 }
 
 Tolerance forward_tolerance(std::span<const float> q, std::span<const float> k, std::span<const float> v,
-                            std::span<const double> out, const Shape& shape, const Options& options) {
+                            std::span<const double> out, const Shape& shape, const Options& options, double unit) {
   const std::vector<double> lse = attention_forward_oracle(q, k, v, shape, options).lse;
   require_elements("out", static_cast<Index>(out.size()), query_elements(shape));
   std::vector<double> errors(out.size(), 0.0);  // E_id of the header
@@ -177,10 +177,12 @@ Tolerance forward_tolerance(std::span<const float> q, std::span<const float> k, 
       for (Index d = 0; d < shape.D; ++d) {
         const std::size_t at = static_cast<std::size_t>(query * shape.D + d);
         const double value = v[static_cast<std::size_t>((first_key + j) * shape.D + d)];
-        errors[at] += p * (score.error * std::abs(value - out[at]) + sum_error(shape.Nk) * std::abs(value));
+        errors[at] += p * ((score.error + unit * std::abs(score.value)) * std::abs(value - out[at]) +
+                           (sum_error(shape.Nk) + unit) * std::abs(value));
       }
     }
   }
+  for (std::size_t at = 0; at < out.size(); ++at) errors[at] += unit * std::abs(out[at]);
   Tolerance tolerance;
   double error_squares = 0.0, out_squares = 0.0;
   for (std::size_t at = 0; at < out.size(); ++at) {

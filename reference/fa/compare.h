@@ -56,11 +56,14 @@ Comparison compare(std::string_view name, std::span<const float> got, std::span<
 // large sum may all be rounded in the same direction. What is not finite is left out.
 //
 // absolute = max E_id, and normwise = ‖E‖₂ / ‖out‖₂, at most 1/2: an output of zeros never passes.
+//
+// Where scores, weights and out are rounded to half precision, `unit` is the unit roundoff of that format (fa/half.h).
+// Then e_ij grows by unit · |s_ij|, and E_id by unit · (Σ_j p_ij |v_jd| + |out_id|).
 Tolerance forward_tolerance(std::span<const float> q,     // (B, H, Nq, D)
                             std::span<const float> k,     // (B, H, Nk, D)
                             std::span<const float> v,     // (B, H, Nk, D)
                             std::span<const double> out,  // (B, H, Nq, D), of the oracle
-                            const Shape& shape, const Options& options);
+                            const Shape& shape, const Options& options, double unit = 0.0);
 
 // The same for lse = m + ln l: absolute = max e_ij + u (Nk + 32), relative = 4 u, normwise = 1/2. All throw
 // std::invalid_argument for a shape or options that fa::validate rejects, and for an operand of another size.

@@ -36,6 +36,8 @@
 //     timer.stop()                                   seconds; waits for the device
 //   fa::DeviceMeter meter; ... meter.of("q")         cannot count: every query throws   bytes and sectors since it
 //                                                    std::logic_error                   was made
+//   fa::DeviceMeter meter(fa::Count::banks);         likewise                           bank conflicts, too, of arrays
+//     meter.shared_of("k_tile")                                                         in shared memory
 //   fa::counts_bytes                                 false                              true
 //   fa::set_synchronous_launches(false)              for benchmarks: launch does not    nothing changes
 //                                                    wait, and memory is not poisoned

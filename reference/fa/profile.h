@@ -5,10 +5,12 @@
 // runs the lesson once on random data, checks some rows of the result, and prints one line of JSON:
 //
 //   shape     {"B": 1, "H": 4, "Nq": 512, "Nk": 512, "D": 64, "Br": 32, "Bc": 32, "causal": false}
+//   format    of the operands: "fp32"
 //   kernels   the names of the lesson's kernels, in the order of their launches
 //   formula   {"read_bytes": ..., "written_bytes": ...}
 //   count     the same and "read_sectors", "written_sectors", as the emulator counts, and for each launch an entry of
-//             "kernels" with its "name"; null in a CUDA build, where a profiler counts
+//             "kernels" with its "name" and, if the shape is not too large, "shared": for each array in shared memory
+//             its loads and stores with the passes through the banks; null in a CUDA build, where a profiler counts
 //   checked_rows   rows of the output that were compared with the oracle
 //
 // Exit code 2 with a word on stderr: an argument is wrong. 1: the lesson is, or there is no device.
@@ -44,7 +46,8 @@ struct ProfileRun {
 
 struct ProfiledLesson {
   std::vector<std::string> kernels;  // that one run launches, in this order; without arguments of templates
-  Tiles tiles{.Br = 32, .Bc = 32};   // unless --br and --bc say otherwise
+  std::string format = "fp32";
+  Tiles tiles{.Br = 32, .Bc = 32};                                 // unless --br and --bc say otherwise
   std::function<void(const ProfileRun&)> validate = [](auto&) {};  // throws std::invalid_argument
   std::function<Traffic(const ProfileRun&)> formula;
   // One of these two. A forward pass:
@@ -95,6 +98,23 @@ inline void print_sectors(std::ostream& json, Index read, Index written) {
   json << ", \"read_sectors\": " << read << ", \"written_sectors\": " << written;
 }
 
+inline void print_banks(std::ostream& json, const BankCount& count) {
+  json << "{\"requests\": " << count.requests << ", \"passes\": " << count.passes
+       << ", \"conflicts\": " << count.conflicts << "}";
+}
+
+inline void print_shared(std::ostream& json, const std::vector<SharedTraffic>& arrays) {
+  json << ", \"shared\": [";
+  for (std::size_t at = 0; at < arrays.size(); ++at) {
+    json << (at == 0 ? "" : ", ") << "{\"array\": \"" << arrays[at].array << "\", \"loads\": ";
+    print_banks(json, arrays[at].loads);
+    json << ", \"stores\": ";
+    print_banks(json, arrays[at].stores);
+    json << "}";
+  }
+  json << "]";
+}
+
 inline void print_count(std::ostream& json, const DeviceMeter& meter, const std::vector<std::string>& expected) {
   std::vector<std::string> launched;
   Index read_sectors = 0, written_sectors = 0;
@@ -103,6 +123,7 @@ inline void print_count(std::ostream& json, const DeviceMeter& meter, const std:
     kernels << (launched.empty() ? "" : ", ") << "{\"name\": \"" << launch.kernel << "\", ";
     print_bytes(kernels, launch.traffic);
     print_sectors(kernels, launch.read_sectors, launch.written_sectors);
+    if (launch.banks_counted) print_shared(kernels, launch.by_array);
     kernels << "}";
     launched.push_back(launch.kernel.substr(0, launch.kernel.find('<')));
     read_sectors += launch.read_sectors;
@@ -132,14 +153,17 @@ inline void run_profile(const ProfiledLesson& lesson, const ProfileRun& run) {
   simt::settings().checks = false;  // the tests have looked; here only the bytes matter
 #endif
   set_synchronous_launches(false);  // memory without poison: a tool can see that somebody reads what nobody wrote
-  DeviceMeter meter;
+  // Bank conflicts are the same tile by tile, and take much longer to count than bytes.
+  const bool small = run.shape.B * run.shape.H * run.shape.Nq * run.shape.Nk * run.shape.D <= Index{1024} * 1024 * 64;
+  DeviceMeter meter(small ? Count::banks : Count::bytes);
   const int checked_rows = lesson.run ? lesson.run(run) : run_forward(lesson, run);
 
   std::ostringstream json;
   const auto& [B, H, Nq, Nk, D] = run.shape;
   json << "{\"shape\": {\"B\": " << B << ", \"H\": " << H << ", \"Nq\": " << Nq << ", \"Nk\": " << Nk
        << ", \"D\": " << D << ", \"Br\": " << run.tiles.Br << ", \"Bc\": " << run.tiles.Bc
-       << ", \"causal\": " << (run.options.causal ? "true" : "false") << "}, \"kernels\": [";
+       << ", \"causal\": " << (run.options.causal ? "true" : "false") << "}, \"format\": \"" << lesson.format
+       << "\", \"kernels\": [";
   for (std::size_t at = 0; at < lesson.kernels.size(); ++at) {
     json << (at == 0 ? "\"" : ", \"") << lesson.kernels[at] << "\"";
   }

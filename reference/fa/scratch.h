@@ -113,7 +113,9 @@ class Scratch::Array {
 
   void check_guards() const {
     if constexpr (std::is_same_v<T, float>) {
-      const auto written = [](std::span<const T> guard) { return !std::ranges::all_of(guard, is_poison); };
+      const auto written = [](std::span<const T> guard) {
+        return !std::ranges::all_of(guard, [](const T& element) { return is_poison(element); });
+      };
       const auto count = static_cast<std::size_t>(guards_.elements);
       if (written(std::span(elements_).first(count))) report("before its beginning");
       if (written(std::span(elements_).last(count))) report("past its end");

@@ -66,6 +66,22 @@ Traffic v1_forward_traffic(const Shape& shape, const Options& options, const Til
   return {heads(shape) * read, heads(shape) * written};
 }
 
+Traffic v1_tensor_core_traffic(const Shape& shape, const Options& options, const Tiles& tiles) {
+  validate(shape, options);
+  validate(tiles);
+  validate_countable(shape, 4);
+  const Index half_row = 2 * shape.D, state_row = 4 * shape.D + 2 * statistic_bytes;  // bytes
+  Index read = 2 * shape.Nk * half_row, written = 0;
+  for (Index i = 0; i < shape.Nq; i += tiles.Br) {
+    const Index rows = std::min(tiles.Br, shape.Nq - i);
+    const Index visible = visible_to_tile(shape, options, i, tiles.Br);
+    const Index pairs = std::max(Index{1}, (visible + tiles.Bc - 1) / tiles.Bc);
+    read += rows * (pairs * half_row + (pairs - 1) * state_row);
+    written += rows * ((pairs - 1) * state_row + 2 * statistic_bytes + half_row);
+  }
+  return {heads(shape) * read, heads(shape) * written};
+}
+
 Traffic v2_forward_traffic(const Shape& shape, const Options& options, const Tiles& tiles, Index element_bytes) {
   validate(shape, options);
   validate(tiles);
@@ -96,6 +112,12 @@ Index standard_forward_scratch(const Shape& shape, Index element_bytes) {
 Index v1_forward_scratch(const Shape& shape) {
   validate(shape, {});
   return 2 * query_rows(shape) * statistic_bytes;
+}
+
+Index v1_tensor_core_scratch(const Shape& shape) {
+  validate(shape, {});
+  validate_countable(shape, 4);
+  return query_rows(shape) * (4 * shape.D + 2 * statistic_bytes);
 }
 
 Index v2_forward_scratch(const Shape& shape) {

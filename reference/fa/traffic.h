@@ -25,6 +25,12 @@ Traffic standard_forward_traffic(const Shape& shape, Index element_bytes = 4);
 //   reads 2 N D + Tc (2 N D + 2 N)      writes (N D + 2 N) + Tc (N D + 2 N)      elements
 Traffic v1_forward_traffic(const Shape& shape, const Options& options, const Tiles& tiles, Index element_bytes = 4);
 
+// The same on tensor cores, as lesson 07 writes it: q, k, v and out in half precision (2 bytes), and between K/V tiles
+// `partial`, the rows of out in float, with m and l. The first K/V tile begins the state of all rows and reads none of
+// it; the last one that a Q tile meets writes out in place of partial. Without a mask:
+//   reads 2 · 2 N D + Tc · 2 N D + (Tc − 1) (4 N D + 8 N)      writes Tc · 8 N + (Tc − 1) 4 N D + 2 N D      bytes
+Traffic v1_tensor_core_traffic(const Shape& shape, const Options& options, const Tiles& tiles);
+
 // FlashAttention-2 (arXiv:2307.08691, Algorithm 1): Q tiles outside, K/V tiles inside; out and lse are written once.
 // Without a mask, Tr = ⌈Nq / Br⌉:
 //   reads Nq D + Tr · 2 Nk D      writes Nq D + Nq      elements
@@ -33,9 +39,10 @@ Traffic v2_forward_traffic(const Shape& shape, const Options& options, const Til
 // What no algorithm can avoid without a mask: read Q, K, V, write out and lse.
 Traffic least_forward_traffic(const Shape& shape, Index element_bytes = 4);
 
-// Working memory in HBM beyond q, k, v and out: S and P; m and l; lse.
+// Working memory in HBM beyond q, k, v and out: S and P; m and l; partial, m and l; lse.
 Index standard_forward_scratch(const Shape& shape, Index element_bytes = 4);
 Index v1_forward_scratch(const Shape& shape);
+Index v1_tensor_core_scratch(const Shape& shape);
 Index v2_forward_scratch(const Shape& shape);
 
 // Additions and multiplications of the two products, 4 D for each pair of a query and a key that it sees. So 4 N² D a

@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "fa/inputs.h"
 #include "fa/shape.h"
@@ -16,15 +17,16 @@ namespace fa {
 inline bool checks_wanted() { return std::getenv("FA_SIMT_CHECKS") != nullptr && simt::settings().checks; }
 
 // Random operands of one head with N queries and N keys.
-struct CountedHead {
+template <class T>
+struct CountedHeadOf {
   bool checks = simt::settings().checks = checks_wanted();  // before there are buffers
   Shape shape;
   Inputs inputs = make_inputs(shape);
-  DeviceBuffer<float> q{"q", inputs.q}, k{"k", inputs.k}, v{"v", inputs.v};
-  DeviceBuffer<float> out{"out", query_elements(shape)};
+  DeviceBuffer<T> q{"q", elements(inputs.q)}, k{"k", elements(inputs.k)}, v{"v", elements(inputs.v)};
+  DeviceBuffer<T> out{"out", query_elements(shape)};
   DeviceScratch scratch;
 
-  explicit CountedHead(Index N, Index D = 64) : shape{.B = 1, .H = 1, .Nq = N, .Nk = N, .D = D} {}
+  explicit CountedHeadOf(Index N, Index D = 64) : shape{.B = 1, .H = 1, .Nq = N, .Nk = N, .D = D} {}
 
   // Runs the benchmark, and sets its counters: read_bytes and written_bytes through HBM, read_sectors and
   // written_sectors of 32 bytes; what `formula` says about the bytes; and scratch_bytes, the peak of `scratch`.
@@ -43,7 +45,12 @@ struct CountedHead {
     state.counters["formula_written_bytes"] = double(formula.written_bytes);
     state.counters["scratch_bytes"] = double(scratch.peak_bytes());
   }
+
+ private:
+  static std::vector<T> elements(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 };
+
+using CountedHead = CountedHeadOf<float>;
 
 // Counts are the same in every iteration, so one is enough.
 inline void count_once(benchmark::internal::Benchmark* benchmark) {

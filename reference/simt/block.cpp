@@ -31,6 +31,7 @@ uint3 Block::thread_index(std::uint32_t linear) const { return unflatten(linear,
 void Block::begin_launch(const Kernel& kernel) {
   kernel_ = &kernel;
   counter_.begin_launch();
+  banks_.begin_launch();
   make_threads();
   blockDim = dimensions(kernel.shape.block);
   gridDim = dimensions(kernel.shape.grid);
@@ -91,6 +92,8 @@ void Block::begin_block(Index linear) {
     thread.now = time_of(serial, 0);
     thread.seen.fill(0);
     thread.seen[thread.lane] = 1;
+    thread.copies.clear();
+    thread.batches = 0;
   }
 }
 
@@ -219,8 +222,9 @@ SharedStorage& Block::dynamic_shared(std::size_t region, Index offset, const Sha
   }
   storage.layout = layout;
   storage.data = dynamic_memory_.data() + offset;
+  storage.offset = offset;
   storage.block_serial = block_serial_of(thread.now);
-  if (kernel_->settings.checks && storage.shadows.size() < std::size_t(layout.elements())) {
+  if (looks_at_shared() && storage.shadows.size() < std::size_t(layout.elements())) {
     storage.shadows.resize(std::size_t(layout.elements()));
   }
   return storage;
@@ -229,7 +233,7 @@ SharedStorage& Block::dynamic_shared(std::size_t region, Index offset, const Sha
 void Block::use_static_shared(SharedStorage& storage) {
   constexpr Index kMostStatic = 48 * 1024;  // what nvcc accepts
   storage.block_serial = block_serial_of(running->now);
-  if (kernel_->settings.checks && storage.shadows.empty()) {
+  if (looks_at_shared() && storage.shadows.empty()) {
     storage.shadows.resize(std::size_t(storage.layout.elements()));
   }
   static_shared_bytes_ += storage.layout.bytes();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fa/launch_shape.h"
+#include "simt/banks.h"
 #include "simt/counting.h"
 #include "simt/fiber.h"
 #include "simt/settings.h"
@@ -52,6 +53,8 @@ class Block {
   uint3 thread_index(std::uint32_t linear) const;
   const Place& last_barrier() const { return last_barrier_; }  // line = 0: none yet
   Counter& counter() { return counter_; }
+  BankCounter& banks() { return banks_; }
+  bool looks_at_shared() const { return kernel_->settings.checks || counting_banks; }
 
  private:
   void make_threads();
@@ -81,6 +84,7 @@ class Block {
   std::deque<SharedStorage> dynamic_regions_;
 
   Counter counter_;
+  BankCounter banks_;
 };
 
 // The block stops when all its threads wait or have ended, not at once: that some threads do not come to a barrier may

@@ -34,10 +34,10 @@ std::uint32_t Counter::entry_of(const HbmBuffer& buffer) {
   return entry - 1;
 }
 
-void Counter::note(Thread& thread, const HbmBuffer& buffer, Index at, bool write) {
+void Counter::note(Thread& thread, const HbmBuffer& buffer, Index at, int elements, bool write) {
   const std::uint32_t entry = entry_of(buffer);
   Count& count = entries_[entry].count;
-  (write ? count.traffic.written_bytes : count.traffic.read_bytes) += buffer.element_bytes;
+  (write ? count.traffic.written_bytes : count.traffic.read_bytes) += elements * buffer.element_bytes;
 
   // The how-manieth access of this lane to this stream since the last barrier?
   const std::size_t stream_index = 2 * std::size_t{entry} + std::size_t{write};

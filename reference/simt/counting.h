@@ -44,8 +44,13 @@ struct Stream {
 class Counter {
  public:
   void begin_launch();
-  void read(Thread& thread, const HbmBuffer& buffer, Index at) { note(thread, buffer, at, false); }
-  void written(Thread& thread, const HbmBuffer& buffer, Index at) { note(thread, buffer, at, true); }
+  // An access to `elements` neighbors is one request, as long as they lie in one sector: a vector does.
+  void read(Thread& thread, const HbmBuffer& buffer, Index at, int elements = 1) {
+    note(thread, buffer, at, elements, false);
+  }
+  void written(Thread& thread, const HbmBuffer& buffer, Index at, int elements = 1) {
+    note(thread, buffer, at, elements, true);
+  }
 
   struct Entry {
     const HbmBuffer* buffer;
@@ -54,7 +59,7 @@ class Counter {
   const std::vector<Entry>& entries() const { return entries_; }  // in the order of the first access
 
  private:
-  void note(Thread& thread, const HbmBuffer& buffer, Index at, bool write);
+  void note(Thread& thread, const HbmBuffer& buffer, Index at, int elements, bool write);
   std::uint32_t entry_of(const HbmBuffer& buffer);
 
   std::vector<Entry> entries_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 
 #include "simt/block.h"
@@ -13,7 +14,10 @@ namespace fa {
 namespace simt {
 
 // Faults: outside of the buffer; after it was freed; on the host, outside of a kernel.
-[[noreturn]] void stop_at_hbm(const HbmBuffer* buffer, Index at, std::uint32_t generation, Access access);
+[[noreturn]] void stop_at_hbm(const HbmBuffer* buffer, Index at, std::uint32_t generation, Access access,
+                              int elements = 1);
+
+std::string text_of_element(const HbmBuffer* buffer, Index at);  // "q[17]"
 
 // Notes an access of the running thread in the element's shadow, or stops. The caller holds the element's lock.
 void check_hbm(HbmBuffer& buffer, Index at, Access access);
@@ -49,6 +53,11 @@ class hbm {
   class Element {
    public:
     operator Value() const&& { return pointer_.read(index_); }
+    explicit operator float() const&&
+      requires std::is_class_v<T>  // half precision: float(p[i])
+    {
+      return float(pointer_.read(index_));
+    }
     Value operator=(Value value) const&& { return pointer_.write(index_, value), value; }
     Value operator=(const Element& other) const&& { return set(other.pointer_.read(other.index_)); }
     Value operator+=(Value value) const&& { return set(pointer_.read(index_) + value); }
@@ -107,6 +116,21 @@ class hbm {
     return old;
   }
 
+  // Of the `elements` elements from p[first] on, with one instruction: vectors, asynchronous copies, matrices.
+  void read(Index first, int elements, Value* values) const {
+    const Index at = checked(first, simt::Access::read, elements);
+    simt::running->block->counter().read(*simt::running, *buffer_, at, elements);
+    for (int i = 0; i < elements; ++i) values[i] = read_counted(at + i);
+  }
+  void write(Index first, int elements, const Value* values) const {
+    const Index at = checked(first, simt::Access::write, elements);
+    simt::running->block->counter().written(*simt::running, *buffer_, at, elements);
+    for (int i = 0; i < elements; ++i) write_counted(at + i, values[i]);
+  }
+
+  Index byte() const { return offset_ * Index{sizeof(T)}; }  // of the buffer, which begins at a multiple of 256
+  std::string text() const { return simt::text_of_element(buffer_, offset_); }
+
  private:
   template <class>
   friend class hbm;
@@ -114,15 +138,21 @@ class hbm {
   Value read(Index index) const {
     const Index at = checked(index, simt::Access::read);
     simt::running->block->counter().read(*simt::running, *buffer_, at);
+    return read_counted(at);
+  }
+  void write(Index index, Value value) const {
+    const Index at = checked(index, simt::Access::write);
+    simt::running->block->counter().written(*simt::running, *buffer_, at);
+    write_counted(at, value);
+  }
+  Value read_counted(Index at) const {
     const Value* const element = static_cast<const Value*>(buffer_->data) + at;
     if (buffer_->shadows.empty()) return *element;
     const simt::Lock lock(buffer_->lock_of(at));
     simt::check_hbm(*buffer_, at, simt::Access::read);
     return *element;
   }
-  void write(Index index, Value value) const {
-    const Index at = checked(index, simt::Access::write);
-    simt::running->block->counter().written(*simt::running, *buffer_, at);
+  void write_counted(Index at, Value value) const {
     Value* const element = static_cast<Value*>(buffer_->data) + at;
     if (buffer_->shadows.empty()) {
       *element = value;
@@ -132,11 +162,11 @@ class hbm {
     simt::check_hbm(*buffer_, at, simt::Access::write);
     *element = value;
   }
-  Index checked(Index index, simt::Access access) const {
+  Index checked(Index index, simt::Access access, int elements = 1) const {
     const Index at = offset_ + index;
-    if (buffer_ == nullptr || generation_ != buffer_->generation || at < 0 || at >= buffer_->elements ||
+    if (buffer_ == nullptr || generation_ != buffer_->generation || at < 0 || at > buffer_->elements - elements ||
         simt::running == nullptr) {
-      simt::stop_at_hbm(buffer_, at, generation_, access);
+      simt::stop_at_hbm(buffer_, at, generation_, access, elements);
     }
     return at;
   }

@@ -2,7 +2,9 @@
 
 #pragma once
 
-#include <cmath>  // expf, fmaxf, INFINITY, ...: on the CPU and on the GPU under the same names
+#include <math.h>  // expf, fmaxf, isfinite, INFINITY, ...: on the CPU and on the GPU under the same names, in no namespace
+
+#include <cmath>
 
 #include "simt/call_site.h"
 

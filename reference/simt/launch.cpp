@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fa/device_info.h"
+#include "simt/banks.h"
 #include "simt/fault.h"
 #include "simt/meter.h"
 #include "simt/settings.h"
@@ -113,9 +114,7 @@ class Progress {
   std::exception_ptr error_;
 };
 
-LaunchRecord record_of(const std::string& kernel, const std::map<std::uint32_t, Counter::Entry>& entries) {
-  LaunchRecord record;
-  record.kernel = kernel;
+void add_buffers(LaunchRecord& record, const std::map<std::uint32_t, Counter::Entry>& entries) {
   for (const auto& [slot, entry] : entries) {
     const Count& count = entry.count;
     record.by_buffer.push_back({entry.buffer->name, count.traffic, count.read_sectors, count.written_sectors});
@@ -123,7 +122,6 @@ LaunchRecord record_of(const std::string& kernel, const std::map<std::uint32_t, 
     record.read_sectors += count.read_sectors;
     record.written_sectors += count.written_sectors;
   }
-  return record;
 }
 
 }  // namespace
@@ -140,6 +138,10 @@ void launch(const std::string& name, const LaunchShape& shape, void (*run)(const
   const Index blocks = kernel.blocks();
   kernel.first_serial = serials;
   serials += static_cast<std::uint32_t>(blocks);
+
+  LaunchRecord record;
+  record.kernel = name;
+  record.banks_counted = counting_banks = kernel.settings.banks || banks_wanted();
 
   Progress progress(blocks);
   std::mutex counted;
@@ -160,11 +162,15 @@ void launch(const std::string& name, const LaunchShape& shape, void (*run)(const
         Counter::Entry& sum = entries.try_emplace(entry.buffer->slot, Counter::Entry{entry.buffer, {}}).first->second;
         sum.count = sum.count + entry.count;
       }
+      if (!record.banks_counted) return;
+      for (const SharedTraffic& array : block_of_this_thread().banks().by_array()) add_up(record.by_array, array);
     } catch (...) {  // no memory left
       progress.fail(0, std::current_exception());
     }
   });
-  publish(record_of(name, entries));
+  add_buffers(record, entries);
+  std::ranges::sort(record.by_array, {}, &SharedTraffic::array);  // the same at each run
+  publish(record);
   progress.rethrow();
 }
 

@@ -1,6 +1,7 @@
 #include "simt/meter.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace fa {
 namespace {
@@ -26,7 +27,7 @@ void add_up(std::vector<BufferTraffic>& rows, const BufferTraffic& more) {
 
 inline namespace emulated {
 
-DeviceMeter::DeviceMeter() { meters().push_back(this); }
+DeviceMeter::DeviceMeter(Count what) : what_(what) { meters().push_back(this); }
 DeviceMeter::~DeviceMeter() { std::erase(meters(), this); }
 
 std::vector<BufferTraffic> DeviceMeter::by_buffer() const {
@@ -62,10 +63,50 @@ Index DeviceMeter::written_sectors() const {
   return sum;
 }
 
+std::vector<SharedTraffic> DeviceMeter::by_array() const {
+  std::vector<SharedTraffic> rows;
+  for (const LaunchRecord& launch : launches_) {
+    if (!launch.banks_counted) {
+      throw std::logic_error("DeviceMeter: " + launch.kernel + " ran without a count of bank conflicts: it takes a " +
+                             "meter with fa::Count::banks, or FA_SIMT_BANKS=on");
+    }
+    for (const SharedTraffic& array : launch.by_array) simt::add_up(rows, array);
+  }
+  return rows;
+}
+
+SharedTraffic DeviceMeter::shared_of(std::string_view array) const {
+  for (const SharedTraffic& row : by_array()) {
+    if (row.array == array) return row;
+  }
+  return {std::string(array), {}, {}};
+}
+
+SharedTraffic DeviceMeter::shared_total() const {
+  SharedTraffic sum{"all arrays", {}, {}};
+  for (const SharedTraffic& row : by_array()) sum = {sum.array, sum.loads + row.loads, sum.stores + row.stores};
+  return sum;
+}
+
 }  // namespace emulated
 
 void simt::publish(const LaunchRecord& launch) {
   for (DeviceMeter* meter : meters()) meter->add(launch);
+}
+
+bool simt::banks_wanted() {
+  return std::any_of(meters().begin(), meters().end(), [](const DeviceMeter* meter) { return meter->wants_banks(); });
+}
+
+void simt::add_up(std::vector<SharedTraffic>& rows, const SharedTraffic& more) {
+  const auto same = [&](const SharedTraffic& row) { return row.array == more.array; };
+  const auto row = std::find_if(rows.begin(), rows.end(), same);
+  if (row == rows.end()) {
+    rows.push_back(more);
+    return;
+  }
+  row->loads = row->loads + more.loads;
+  row->stores = row->stores + more.stores;
 }
 
 }  // namespace fa

@@ -1,4 +1,5 @@
-// fa::DeviceMeter: the bytes that launches move through HBM while it lives.
+// fa::DeviceMeter: the bytes that launches move through HBM while it lives; on demand, the conflicts of shared memory's
+// banks.
 
 #pragma once
 
@@ -16,7 +17,7 @@ inline constexpr bool counts_bytes = true;
 
 class DeviceMeter {
  public:
-  DeviceMeter();  // counts begin here
+  explicit DeviceMeter(Count what = Count::bytes);  // counts begin here
   ~DeviceMeter();
   DeviceMeter(const DeviceMeter&) = delete;  // launches know its address
   DeviceMeter& operator=(const DeviceMeter&) = delete;
@@ -28,9 +29,16 @@ class DeviceMeter {
   Index read_sectors() const;
   Index written_sectors() const;
 
+  // Throw std::logic_error if a launch did not count them: Count::banks does, and FA_SIMT_BANKS=on.
+  SharedTraffic shared_of(std::string_view array) const;  // by its name; never touched: zero
+  SharedTraffic shared_total() const;
+  std::vector<SharedTraffic> by_array() const;  // arrays of one name are added up
+
   void add(const LaunchRecord& launch) { launches_.push_back(launch); }  // for the emulator
+  bool wants_banks() const { return what_ == Count::banks; }
 
  private:
+  Count what_;
   std::vector<LaunchRecord> launches_;
 };
 
@@ -39,6 +47,12 @@ class DeviceMeter {
 namespace simt {
 // Gives a launch to all meters that live.
 void publish(const LaunchRecord& launch);
+
+// Whether one of them counts bank conflicts.
+bool banks_wanted();
+
+// `more` is added to the row of its name.
+void add_up(std::vector<SharedTraffic>& rows, const SharedTraffic& more);
 }  // namespace simt
 
 }  // namespace fa

@@ -31,6 +31,13 @@ bool parse(std::string_view text, Number least, Number most, Number& number) {
   return true;
 }
 
+void read_switch(const char* variable, bool& on) {
+  const std::string_view value = environment(variable);
+  if (value.empty()) return;
+  if (value != "on" && value != "off") reject(variable, value, "on or off");
+  on = value == "on";
+}
+
 bool parse_order(std::string_view text, Settings& result) {
   constexpr std::string_view shuffled = "shuffled:";
   if (text == "forward") {
@@ -63,10 +70,8 @@ Settings settings_from_environment() {
   Settings result;
   result.workers = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_workers);
 
-  if (const std::string_view value = environment("FA_SIMT_CHECKS"); !value.empty()) {
-    if (value != "on" && value != "off") reject("FA_SIMT_CHECKS", value, "on or off");
-    result.checks = value == "on";
-  }
+  read_switch("FA_SIMT_CHECKS", result.checks);
+  read_switch("FA_SIMT_BANKS", result.banks);
   if (const std::string_view value = environment("FA_SIMT_WORKERS"); !value.empty()) {
     if (!parse(value, 1, 1024, result.workers)) reject("FA_SIMT_WORKERS", value, "a number from 1 to 1024");
   }

@@ -4,6 +4,7 @@
 //   FA_SIMT_WORKERS=1        cores that run blocks; 1 is what a debugger wants (default: this machine's, up to 16)
 //   FA_SIMT_ORDER=backward   order in which the threads of a block run: forward, backward, or shuffled:SEED
 //   FA_SIMT_SHARED=65536     shared memory that a block may use, in bytes (default: 232448, as on Hopper)
+//   FA_SIMT_BANKS=on         count the bank conflicts of shared memory in each launch (default: off)
 
 #pragma once
 
@@ -21,6 +22,7 @@ struct Settings {
   Order order = Order::forward;
   std::uint64_t seed = 1;  // of Order::shuffled
   Index shared_bytes_per_block = 227 * 1024;
+  bool banks = false;
 };
 
 // What the environment says. Throws std::invalid_argument, which names the variable, for a value that is not

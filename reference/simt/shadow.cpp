@@ -96,6 +96,7 @@ Conflict note(Shadow& element, const Thread& thread, std::uint32_t first_serial,
       element.writer_clock = clock_of(thread);
       element.writer = static_cast<std::uint16_t>(thread.index);
       element.has_atomics = false;
+      element.in_flight = false;
       break;
   }
   return {};

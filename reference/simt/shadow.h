@@ -46,6 +46,7 @@ struct Shadow {
   std::uint32_t writer_clock = 0;
   std::uint16_t writer = 0;  // its index in the block
   bool has_atomics = false;  // since it was written
+  bool in_flight = false;    // an asynchronous copy was issued by the writer, and has not arrived
   Crowd readers;
   Crowd atomics;
 };

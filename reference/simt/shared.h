@@ -4,8 +4,10 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "simt/block.h"
@@ -14,17 +16,49 @@
 namespace fa {
 inline namespace emulated {
 
-// One element of shared memory, by its address: what &tile[r][c] is. For atomic operations.
+// One element of shared memory, by its address: what &tile[r][c] is. For atomic operations, and for accesses to several
+// neighbors at once: vectors, asynchronous copies, matrices.
 template <class T>
 struct SharedAddress {
   T* element = nullptr;
-  simt::Shadow* shadow = nullptr;  // null: nothing is checked
+  simt::Shadow* shadow = nullptr;  // null: nobody looks, neither the checks nor those who count bank conflicts
   simt::SharedStorage* storage = nullptr;
 
-  void check(simt::Access access) const {
-    if (shadow == nullptr || (access == simt::Access::read && note_common_read(*shadow, *simt::running))) return;
-    simt::check_shared(*storage, element - reinterpret_cast<T*>(storage->data), access);
+  // Every access to shared memory comes here: of a thread, to `elements` neighbors with one instruction.
+  void check(simt::Access access, int elements = 1) const {
+    if (shadow == nullptr) return;
+    if (simt::counting_banks) simt::count_banks(*storage, index(), elements, access);
+    for (int i = 0; i < elements; ++i) {
+      if (access == simt::Access::read && note_common_read(shadow[i], *simt::running)) continue;
+      simt::check_shared(*storage, index() + i, access);
+    }
   }
+  void check_span(simt::Access access, int elements) const {
+    if (index() < 0 || index() > storage->layout.elements() - elements) {
+      simt::stop_at_span(*storage, index(), elements, access);
+    }
+    check(access, elements);
+  }
+
+  // The `elements` elements from the one `first` places on.
+  void read(Index first, int elements, T* values) const {
+    const SharedAddress begin = *this + first;
+    begin.check_span(simt::Access::read, elements);
+    std::copy_n(begin.element, elements, values);
+  }
+  void write(Index first, int elements, const T* values) const {
+    const SharedAddress begin = *this + first;
+    begin.check_span(simt::Access::write, elements);
+    std::copy_n(values, elements, begin.element);
+  }
+
+  SharedAddress operator+(Index elements) const {
+    return {element + elements, shadow == nullptr ? nullptr : shadow + elements, storage};
+  }
+  Index index() const { return element - reinterpret_cast<T*>(storage->data); }  // in its array
+  Index byte() const { return storage->offset + index() * Index{sizeof(T)}; }    // what alignment is about
+  std::string text() const { return storage->text_of_element(index()); }
+  friend bool operator==(const SharedAddress&, const SharedAddress&) = default;
 };
 
 // What tile[r][c] is: reads and assignments are told apart. Only what is not stored can be used: `auto x = tile[r][c]`
@@ -37,6 +71,11 @@ class SharedElement {
   SharedElement(const SharedElement& other) : address_(other.address_) {}
 
   operator T() const&& { return get(); }
+  explicit operator float() const&&
+    requires std::is_class_v<T>  // half precision: float(tile[r][c])
+  {
+    return float(get());
+  }
   T operator=(T value) const&& { return set(value); }
   T operator=(const SharedElement& other) const&& { return set(other.get()); }
   T operator+=(T value) const&& { return set(get() + value); }
@@ -74,9 +113,7 @@ class SharedSpan {
     }
     Index stride = 1;
     for (std::size_t rank = 1; rank < Rank; ++rank) stride *= extents_[rank];
-    const Index at = index * stride;
-    const SharedAddress<T> address{first_.element + at, first_.shadow == nullptr ? nullptr : first_.shadow + at,
-                                   first_.storage};
+    const SharedAddress<T> address = first_ + index * stride;
     if constexpr (Rank == 1) {
       return SharedElement<T>(address);
     } else {
@@ -86,6 +123,8 @@ class SharedSpan {
     }
   }
 
+  friend bool operator==(const SharedSpan&, const SharedSpan&) = default;
+
  private:
   SharedAddress<T> first_;
   std::array<int, Rank> extents_{};
@@ -94,8 +133,8 @@ class SharedSpan {
 namespace detail {
 template <class T>
 SharedAddress<T> first_of(simt::SharedStorage& storage) {
-  simt::Shadow* const shadows = simt::running->block->kernel().settings.checks ? storage.shadows.data() : nullptr;
-  return {reinterpret_cast<T*>(storage.data), shadows, &storage};
+  const bool looked_at = simt::running->block->looks_at_shared();
+  return {reinterpret_cast<T*>(storage.data), looked_at ? storage.shadows.data() : nullptr, &storage};
 }
 }  // namespace detail
 

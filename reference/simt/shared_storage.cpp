@@ -68,8 +68,15 @@ void stop_at_index(const SharedStorage* storage, int rank, Index index, int exte
                      "', which has " + std::to_string(extent));
 }
 
+void stop_at_span(const SharedStorage& storage, Index at, int elements, Access access) {
+  stop(*running, std::string("shared memory: ") + (access == Access::read ? "read of " : "write to ") +
+                     std::to_string(elements) + " elements of '" + storage.name() + "', the first of them element " +
+                     std::to_string(at) + ", past its end: it has " + std::to_string(storage.layout.elements()));
+}
+
 void check_shared(SharedStorage& storage, Index at, Access access) {
   const Thread& thread = *running;
+  if (!thread.block->kernel().settings.checks) return;
   const std::uint32_t block = block_serial_of(thread.now);
   Shadow& element = storage.shadows[std::size_t(at)];
   // Blocks share nothing, and what an earlier block on this OS thread left behind does not count as written.
@@ -80,6 +87,16 @@ void check_shared(SharedStorage& storage, Index at, Access access) {
       return fault_message(thread,
                            "shared memory: read of " + storage.text_of_element(at) + ", which nothing wrote yet",
                            "  if another thread writes it later, a barrier is missing\n");
+    });
+  }
+  if (element.in_flight && block_serial_of(element.write_time) == block) {
+    return thread.block->stop_later([&] {
+      return fault_message(thread,
+                           "shared memory: " + storage.text_of_element(at) +
+                               (access == Access::read ? " is read" : " is written") +
+                               " before an asynchronous copy into it has arrived",
+                           "  thread " + text(thread.block->thread_index(element.writer)) +
+                               " issued the copy; __pipeline_wait_prior is missing there, or a barrier after it\n");
     });
   }
   const Conflict conflict = note(element, thread, block, access);

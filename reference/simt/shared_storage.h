@@ -31,6 +31,7 @@ struct SharedLayout {
 struct SharedStorage {
   SharedLayout layout;
   std::byte* data = nullptr;
+  Index offset = 0;  // of its first byte, as far as alignment goes: a static array is aligned to any access
   std::vector<Shadow> shadows;
   std::uint32_t block_serial = 0;  // the block that used it last
   int ordinal = 0;                 // among the arrays declared in its line
@@ -45,6 +46,9 @@ struct SharedStorage {
 // Notes an access of the running thread in the element's shadow, or stops. Cold, so that the compiler does not keep a
 // kernel's sums in memory across this call.
 [[gnu::cold]] void check_shared(SharedStorage& storage, Index at, Access access);
+
+// Fault: an access to `elements` elements from `at` on, not all of which the array has.
+[[noreturn, gnu::cold]] void stop_at_span(const SharedStorage& storage, Index at, int elements, Access access);
 
 // How many arrays this OS thread has declared in the same line before: __shared__ float a, b;
 int next_ordinal(const Place& declared);

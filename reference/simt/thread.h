@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "fa/shape.h"
 #include "simt/call_site.h"
 #include "simt/keywords.h"
 
@@ -13,6 +15,7 @@ namespace fa::simt {
 
 class Block;
 class Fiber;
+struct SharedStorage;
 struct Warp;
 
 inline constexpr std::uint32_t kWarp = 32;  // threads of a warp
@@ -46,6 +49,17 @@ struct Thread {
     std::uint32_t accesses = 0;
   };
   std::vector<Position> positions;
+
+  // Asynchronous copies that have not arrived, the oldest first; see async_copy.h.
+  struct Copy {
+    SharedStorage* storage = nullptr;
+    Index at = 0;  // the first element
+    int elements = 0;
+    std::uint32_t batch = 0;
+    std::array<std::byte, 16> values{};
+  };
+  std::vector<Copy> copies;
+  std::uint32_t batches = 0;  // that were committed
 };
 
 // The thread that runs now on this OS thread; null outside of kernels.

@@ -9,8 +9,8 @@
 namespace fa::simt {
 namespace {
 
-const char* name_of(WarpOperation operation) {
-  switch (operation) {
+const char* name_of(const Arrival& arrival) {
+  switch (arrival.operation) {
     case WarpOperation::sync:
       return "__syncwarp";
     case WarpOperation::shuffle:
@@ -27,6 +27,8 @@ const char* name_of(WarpOperation operation) {
       return "__all_sync";
     case WarpOperation::ballot:
       return "__ballot_sync";
+    case WarpOperation::matrix:
+      return arrival.name;
   }
   return "?";
 }
@@ -63,7 +65,7 @@ bool meets(const Thread& thread, const Thread& other) {
   if (other.state != ThreadState::at_warp) return false;
   const Arrival& ours = thread.warp->arrivals[thread.lane];
   const Arrival& theirs = other.warp->arrivals[other.lane];
-  return ours.operation == theirs.operation && ours.mask == theirs.mask &&
+  return ours.operation == theirs.operation && ours.mask == theirs.mask && ours.work == theirs.work &&
          (ours.operation == WarpOperation::sync || same_site(thread.site, other.site));
 }
 
@@ -87,6 +89,7 @@ void tell_each_other(Warp& warp, std::uint32_t mask) {
 std::uint64_t result_of(const Warp& warp, std::uint32_t mask, std::uint32_t lane, std::uint32_t votes) {
   switch (warp.arrivals[lane].operation) {
     case WarpOperation::sync:
+    case WarpOperation::matrix:
       return 0;
     case WarpOperation::any:
       return votes != 0;
@@ -116,7 +119,9 @@ void complete(Warp& warp, std::uint32_t mask) {
   for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
     if (takes_part(mask, lane)) warp.arrivals[lane].result = result_of(warp, mask, lane, votes);
   }
-  if (warp.arrivals[std::size_t(std::countr_zero(mask))].operation == WarpOperation::sync) tell_each_other(warp, mask);
+  const Arrival& any = warp.arrivals[std::size_t(std::countr_zero(mask))];
+  if (any.operation == WarpOperation::sync) tell_each_other(warp, mask);
+  if (any.work != nullptr) any.work(warp);
   for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
     if (takes_part(mask, lane)) warp.lanes[lane]->state = ThreadState::ready;
   }
@@ -134,7 +139,7 @@ const Thread* missing_lane(const Thread& thread) {
   return nullptr;
 }
 
-std::string text_of_operation(const Thread& thread) { return name_of(thread.warp->arrivals[thread.lane].operation); }
+std::string text_of_operation(const Thread& thread) { return name_of(thread.warp->arrivals[thread.lane]); }
 std::string text_of_mask(const Thread& thread) { return hexadecimal(thread.warp->arrivals[thread.lane].mask); }
 
 std::uint64_t meet(const Arrival& arrival, const CallSite& site) {

@@ -16,7 +16,19 @@
 
 namespace fa::simt {
 
-enum class WarpOperation : std::uint8_t { sync, shuffle, shuffle_up, shuffle_down, shuffle_xor, any, all, ballot };
+enum class WarpOperation : std::uint8_t {
+  sync,
+  shuffle,
+  shuffle_up,
+  shuffle_down,
+  shuffle_xor,
+  any,
+  all,
+  ballot,
+  matrix
+};
+
+struct Warp;
 
 struct Arrival {
   WarpOperation operation = WarpOperation::sync;
@@ -25,6 +37,8 @@ struct Arrival {
   std::uint32_t argument = 0;
   std::uint32_t width = kWarp;
   std::uint64_t result = 0;
+  const char* name = nullptr;          // of a matrix operation
+  void (*work)(Warp& warp) = nullptr;  // what the last lane to arrive does for all; value points to a lane's operands
 };
 
 struct Warp {

@@ -185,4 +185,17 @@ HBM: 2097152 reads of 'flag' by one thread with no barrier between, the last of 
   does it wait for another thread in a loop? On the emulator, the others go on when it comes to a barrier)";
 // [/spinning]
 
+// [too-many-accesses]
+__global__ void sum_kernel(fa::hbm<float> out, int loads) {
+  __shared__ fa::shared<float, 32> line;
+  line[0] = 1.0f;
+  float sum = 0.0f;
+  for (int i = 0; i < loads; ++i) sum += line[0];
+  out[0] = sum;
+}
+const char* const sum_fault = R"(
+shared memory: 1048576 reads of 'line' by one thread with no barrier between: too many to count their bank conflicts
+  in sum_kernel, block (0, 0, 0), thread (0, 0, 0))";
+// [/too-many-accesses]
+
 }  // namespace

@@ -44,6 +44,18 @@ __global__ void static_and_dynamic_kernel(hbm<float> out) {
   out[0] = tile[0];
 }
 
+template <class T>
+__global__ void round_kernel(hbm<const float> in, hbm<T> rounded, hbm<float> widened, int count) {
+  __shared__ shared<T, 32> line;
+  const int lane = int(threadIdx.x);
+  for (int e = lane; e < count; e += 32) {
+    line[lane] = T(in[e]);
+    const T value = line[lane];
+    rounded[e] = value;
+    widened[e] = float(value);
+  }
+}
+
 __global__ void todo_kernel(hbm<int> out, int reach) {
   if (reach > 0) todo("Step 1: scores");
   __syncthreads();
@@ -71,6 +83,13 @@ void count_threads(DeviceBuffer<int>& counter, const LaunchShape& shape) {
 void take_static_and_dynamic(DeviceBuffer<float>& out, Index shared_bytes) {
   launch<static_and_dynamic_kernel>({{1}, {1}, shared_bytes}, out.data());
 }
+
+template <class T>
+void round_and_widen(const DeviceBuffer<float>& in, DeviceBuffer<T>& rounded, DeviceBuffer<float>& widened) {
+  launch<round_kernel<T>>({{1}, {32}}, in.data(), rounded.data(), widened.data(), int(in.size()));
+}
+template void round_and_widen(const DeviceBuffer<float>&, DeviceBuffer<half>&, DeviceBuffer<float>&);
+template void round_and_widen(const DeviceBuffer<float>&, DeviceBuffer<bfloat16>&, DeviceBuffer<float>&);
 
 void meet_todo(DeviceBuffer<int>& out, int reach) { launch<todo_kernel>({{2}, {64}}, out.data(), reach); }
 

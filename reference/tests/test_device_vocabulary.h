@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fa/device.h"
+#include "fa/half.h"
 
 namespace fa::tests {
 
@@ -24,6 +25,10 @@ void count_threads(DeviceBuffer<int>& counter, const LaunchShape& shape);
 
 // Holds 4000 bytes of static shared memory, and asks for so many more.
 void take_static_and_dynamic(DeviceBuffer<float>& out, Index shared_bytes);
+
+// rounded = T(in), widened = float(rounded), computed by the device. T: half or bfloat16.
+template <class T>
+void round_and_widen(const DeviceBuffer<float>& in, DeviceBuffer<T>& rounded, DeviceBuffer<float>& widened);
 
 // Two parts of an exercise: comes to the first if reach > 0, to the second if reach < 0; else out = 7, 7.
 void meet_todo(DeviceBuffer<int>& out, int reach);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "simt_faulty_kernels.h"
+#include "simt_faulty_tensor_kernels.h"
 #include "simt_support.h"
 
 namespace {
@@ -75,4 +76,36 @@ TEST_CASE("message: more dynamic shared memory than the launch asked for") {
 TEST_CASE("message: a thread that waits for another one in a loop") {
   fa::DeviceBuffer<int> flag("flag", std::vector<int>(1));
   check_message([&] { fa::launch<wait_kernel>({{1}, {2}}, flag.data()); }, wait_fault);
+}
+
+TEST_CASE("message: an asynchronous copy that has not arrived") {
+  const fa::DeviceBuffer<float> k("k", counting_up(256));
+  fa::DeviceBuffer<float> out("out", 32);
+  CHECK_NOTHROW(fa::launch<next_tile_kernel>({{1}, {32}}, k.data(), out.data(), 1));
+  check_message([&] { fa::launch<next_tile_kernel>({{1}, {32}}, k.data(), out.data(), 2); }, next_tile_fault);
+}
+
+TEST_CASE("message: a vector at an address that it may not have") {
+  const fa::DeviceBuffer<float> q("q", counting_up(33 * 32));
+  fa::DeviceBuffer<float> out("out", 32);
+  check_message([&] { fa::launch<row_kernel>({{1}, {32}}, q.data(), out.data(), 33); }, row_fault);
+}
+
+TEST_CASE("message: lanes that name different matrices") {
+  fa::DeviceBuffer<float> s("s", 1024);
+  check_message([&] { fa::launch<store_kernel>({{1}, {32}}, s.data(), 1.0f); }, store_fault);
+}
+
+TEST_CASE("message: a fragment that nothing has set") {
+  const std::vector<fa::half> ones(256, fa::half(1.0f));
+  const fa::DeviceBuffer<fa::half> q("q", ones), k("k", ones);
+  fa::DeviceBuffer<float> s("s", 256);
+  check_message([&] { fa::launch<product_kernel>({{1}, {32}}, q.data(), k.data(), s.data()); }, product_fault);
+}
+
+TEST_CASE("message: too many accesses to count their bank conflicts") {
+  fa::DeviceBuffer<float> out("out", 1);
+  const fa::DeviceMeter meter(fa::Count::banks);
+  check_message([&] { fa::launch<sum_kernel>({{1}, {1}}, out.data(), 1 << 20); }, sum_fault);
+  CHECK_NOTHROW(fa::launch<sum_kernel>({{1}, {1}}, out.data(), (1 << 20) - 1));
 }

@@ -13,11 +13,13 @@ namespace {
 using fa::simt::Order;
 using fa::simt::Settings;
 
+constexpr const char* kVariables[] = {"FA_SIMT_CHECKS", "FA_SIMT_WORKERS", "FA_SIMT_ORDER", "FA_SIMT_SHARED",
+                                      "FA_SIMT_BANKS"};
+
 // The settings when `variable` has `value`, and no other variable is set.
 Settings settings_with(const char* variable, const char* value) {
   fa::simt::settings();  // for the other tests: what the environment said before
-  static constexpr const char* all[] = {"FA_SIMT_CHECKS", "FA_SIMT_WORKERS", "FA_SIMT_ORDER", "FA_SIMT_SHARED"};
-  for (const char* each : all) unsetenv(each);
+  for (const char* each : kVariables) unsetenv(each);
   if (variable != nullptr) setenv(variable, value, 1);
   const auto clear = [&] {
     if (variable != nullptr) unsetenv(variable);
@@ -36,6 +38,7 @@ void check_default(const Settings& settings) {
   CHECK(settings.checks);
   CHECK(settings.order == Order::forward);
   CHECK(settings.shared_bytes_per_block == 232'448);
+  CHECK_FALSE(settings.banks);
   CHECK(settings.workers >= 1);
   CHECK(settings.workers <= 16);
   CHECK(settings.workers <= int(std::thread::hardware_concurrency()));
@@ -48,14 +51,14 @@ TEST_CASE("without variables, all is checked, forward, on the cores of the machi
 }
 
 TEST_CASE("an empty variable is as good as none") {
-  for (const char* name : {"FA_SIMT_CHECKS", "FA_SIMT_WORKERS", "FA_SIMT_ORDER", "FA_SIMT_SHARED"}) {
-    check_default(settings_with(name, ""));
-  }
+  for (const char* name : kVariables) check_default(settings_with(name, ""));
 }
 
 TEST_CASE("each variable sets what it says") {
   CHECK_FALSE(settings_with("FA_SIMT_CHECKS", "off").checks);
   CHECK(settings_with("FA_SIMT_CHECKS", "on").checks);
+  CHECK(settings_with("FA_SIMT_BANKS", "on").banks);
+  CHECK_FALSE(settings_with("FA_SIMT_BANKS", "off").banks);
   CHECK(settings_with("FA_SIMT_WORKERS", "1").workers == 1);
   CHECK(settings_with("FA_SIMT_WORKERS", "1024").workers == 1024);
   CHECK(settings_with("FA_SIMT_ORDER", "forward").order == Order::forward);
@@ -73,6 +76,7 @@ TEST_CASE("a value that is not understood is rejected by the name of its variabl
                       std::string(variable) + " = '" + value + "': must be " + allowed);
   };
   for (const char* value : {"yes", "0", "OFF", "off ", " on"}) rejects("FA_SIMT_CHECKS", value, "on or off");
+  for (const char* value : {"1", "yes"}) rejects("FA_SIMT_BANKS", value, "on or off");
   for (const char* value : {"0", "-1", "1025", "two", "2x", "1.5", "99999999999999999999"}) {
     rejects("FA_SIMT_WORKERS", value, "a number from 1 to 1024");
   }

@@ -39,6 +39,23 @@ fa::Traffic count_v1(const fa::Shape& shape, bool causal, const fa::Tiles& tiles
   return {shape.B * shape.H * head.read_bytes, shape.B * shape.H * head.written_bytes};
 }
 
+// In half precision, on tensor cores. All Q tiles meet the first K/V tile, which begins their state; the last one that
+// a Q tile meets writes out.
+fa::Traffic count_v1_tensor_core(const fa::Shape& shape, bool causal, const fa::Tiles& tiles) {
+  fa::Traffic head{2 * shape.Nk * shape.D * 2, 0};  // K, V
+  for (fa::Index i = 0; i < shape.Nq; i += tiles.Br) {
+    const fa::Index rows = std::min(tiles.Br, shape.Nq - i);
+    for (fa::Index j = 0; j == 0 || j < shape.Nk; j += tiles.Bc) {
+      if (j > 0 && !meet(shape, causal, tiles, i, j)) continue;
+      const bool last = j + tiles.Bc >= shape.Nk || !meet(shape, causal, tiles, i, j + tiles.Bc);
+      head.read_bytes += rows * shape.D * 2;                            // Q
+      if (j > 0) head.read_bytes += rows * (shape.D * 4 + 4 + 4);       // partial, m, l
+      head.written_bytes += rows * (shape.D * (last ? 2 : 4) + 4 + 4);  // out or partial; m, l
+    }
+  }
+  return {shape.B * shape.H * head.read_bytes, shape.B * shape.H * head.written_bytes};
+}
+
 fa::Traffic count_v2(const fa::Shape& shape, bool causal, const fa::Tiles& tiles, fa::Index bytes) {
   fa::Traffic head{0, 0};
   for (fa::Index i = 0; i < shape.Nq; i += tiles.Br) {
@@ -70,6 +87,17 @@ TEST_CASE("V1 at N = 2048, d = 64, 264 heads, Br = Bc = 32 reads 18.27 GB") {
   CHECK(traffic.read_bytes == 18270388224);
 }
 
+TEST_CASE("V1 on tensor cores: without a mask, 2 Tc - 1 passes over a float row and half rows for the rest") {
+  const fa::Index N = 4096, D = 64, Tc = 6;  // of 768 keys; the last one is partial
+  const fa::Traffic traffic = fa::v1_tensor_core_traffic({.Nq = N, .Nk = N, .D = D}, {}, {.Br = 16, .Bc = 768});
+  CHECK(traffic.read_bytes == 2 * 2 * N * D + Tc * 2 * N * D + (Tc - 1) * (4 * N * D + 8 * N));
+  CHECK(traffic.written_bytes == Tc * 8 * N + (Tc - 1) * 4 * N * D + 2 * N * D);
+  // One K/V tile reads q, k, v and writes out, and m and l: the least, but for one of the two statistics.
+  const fa::Traffic one_tile = fa::v1_tensor_core_traffic({.Nq = 512, .Nk = 512, .D = D}, {}, {.Br = 16, .Bc = 512});
+  const fa::Traffic least = fa::least_forward_traffic({.Nq = 512, .Nk = 512, .D = D}, 2);
+  CHECK(one_tile == fa::Traffic{least.read_bytes, least.written_bytes + 4 * 512});
+}
+
 TEST_CASE("standard attention moves 4 N^2 + 4 N d elements a head, half of S's four passes writing") {
   const fa::Index N = 1024, D = 64;
   const fa::Traffic traffic = fa::standard_forward_traffic({.B = 2, .H = 3, .Nq = N, .Nk = N, .D = D});
@@ -99,10 +127,11 @@ TEST_CASE("the least traffic reads Q, K, V and writes out and lse: 4 N d + N ele
   CHECK(fa::least_forward_traffic({.Nq = 5, .Nk = 7, .D = 3}, 2) == fa::Traffic{(15 + 42) * 2, 15 * 2 + 5 * 4});
 }
 
-TEST_CASE("scratch: S and P for standard attention, m and l for V1, lse for V2") {
+TEST_CASE("scratch: S and P for standard attention, m and l for V1, and partial on tensor cores; lse for V2") {
   const fa::Shape shape{.B = 2, .H = 3, .Nq = 5, .Nk = 7, .D = 11};
   CHECK(fa::standard_forward_scratch(shape) == 2 * 6 * 35 * 4);
   CHECK(fa::v1_forward_scratch(shape) == 2 * 30 * 4);
+  CHECK(fa::v1_tensor_core_scratch(shape) == (30 * 11 + 2 * 30) * 4);
   CHECK(fa::v2_forward_scratch(shape) == 30 * 4);
 }
 
@@ -118,8 +147,11 @@ TEST_CASE("V1 and V2 move the bytes that are counted tile by tile, on every ragg
   for (const fa::Shape& shape : fa::ragged_shapes) {
     for (const fa::Tiles& tiles : kTiles) {
       for (const bool causal : {false, true}) {
+        CAPTURE(shape, tiles, causal);
+        CHECK(fa::v1_tensor_core_traffic(shape, {.causal = causal}, tiles) ==
+              count_v1_tensor_core(shape, causal, tiles));
         for (const fa::Index bytes : {2, 4}) {
-          CAPTURE(shape, tiles, causal, bytes);
+          CAPTURE(bytes);
           CHECK(fa::v1_forward_traffic(shape, {.causal = causal}, tiles, bytes) ==
                 count_v1(shape, causal, tiles, bytes));
           CHECK(fa::v2_forward_traffic(shape, {.causal = causal}, tiles, bytes) ==
@@ -166,6 +198,9 @@ TEST_CASE("without queries nothing is written, and without keys no product is co
   const fa::Tiles tiles{.Br = 4, .Bc = 2};
   for (const fa::Options& options : {fa::Options{}, fa::Options{.causal = true}}) {
     CHECK(fa::v1_forward_traffic(no_queries, options, tiles).written_bytes == 0);
+    CHECK(fa::v1_tensor_core_traffic(no_queries, options, tiles) == fa::Traffic{6 * 2 * 5 * 4 * 2, 0});  // k and v
+    CHECK(fa::v1_tensor_core_traffic(no_keys, options, tiles) ==
+          fa::Traffic{6 * 5 * 4 * 2, 6 * 5 * (4 * 2 + 2 * 4)});  // q; out, m and l
     CHECK(fa::v2_forward_traffic(no_queries, options, tiles) == fa::Traffic{0, 0});
     CHECK(fa::v1_forward_traffic(no_keys, options, tiles) == fa::Traffic{0, 6 * 5 * (4 + 2) * 4});
     CHECK(fa::v2_forward_traffic(no_keys, options, tiles) == fa::Traffic{6 * 5 * 4 * 4, 6 * 5 * (4 + 1) * 4});
@@ -188,6 +223,7 @@ TEST_CASE("bad arguments are named") {
   CHECK_THROWS_WITH(fa::least_forward_traffic(shape, 0), ContainsSubstring("element_bytes = 0"));
   CHECK_THROWS_WITH(fa::standard_forward_scratch(shape, 0), ContainsSubstring("element_bytes = 0"));
   CHECK_THROWS_WITH(fa::v1_forward_traffic(shape, {}, {.Br = 0, .Bc = 2}), ContainsSubstring("Br = 0"));
+  CHECK_THROWS_WITH(fa::v1_tensor_core_traffic(shape, {}, {.Br = 2, .Bc = -1}), ContainsSubstring("Bc = -1"));
   CHECK_THROWS_WITH(fa::v2_forward_traffic(shape, {}, {.Br = 2, .Bc = 0}), ContainsSubstring("Bc = 0"));
   CHECK_THROWS_WITH(fa::standard_forward_traffic(bad), ContainsSubstring("Nq = -4"));
   CHECK_THROWS_WITH(fa::v1_forward_traffic(bad, {}, tiles), ContainsSubstring("Nq = -4"));
@@ -195,6 +231,8 @@ TEST_CASE("bad arguments are named") {
   CHECK_THROWS_WITH(fa::least_forward_traffic(bad), ContainsSubstring("Nq = -4"));
   CHECK_THROWS_WITH(fa::standard_forward_scratch(bad), ContainsSubstring("Nq = -4"));
   CHECK_THROWS_WITH(fa::v1_forward_scratch(bad), ContainsSubstring("Nq = -4"));
+  CHECK_THROWS_WITH(fa::v1_tensor_core_traffic(bad, {}, tiles), ContainsSubstring("Nq = -4"));
+  CHECK_THROWS_WITH(fa::v1_tensor_core_scratch(bad), ContainsSubstring("Nq = -4"));
   CHECK_THROWS_WITH(fa::v2_forward_scratch(bad), ContainsSubstring("Nq = -4"));
   CHECK_THROWS_WITH(fa::forward_flops(bad, {}), ContainsSubstring("Nq = -4"));
 }
@@ -206,6 +244,7 @@ TEST_CASE("extents whose bytes would overflow are rejected, not answered with a 
   CHECK_THROWS_AS(fa::standard_forward_traffic(shape), std::invalid_argument);
   CHECK_THROWS_WITH(fa::v1_forward_traffic(shape, {}, tiles),
                     ContainsSubstring("Nk, D = 1024, 1024, 131072, 131072, 64"));
+  CHECK_THROWS_AS(fa::v1_tensor_core_traffic(shape, {}, tiles), std::invalid_argument);
   CHECK_THROWS_AS(fa::v2_forward_traffic(shape, {}, tiles), std::invalid_argument);
   CHECK_THROWS_AS(fa::forward_flops(shape, {}), std::invalid_argument);
   const fa::Shape large{.B = 64, .H = 32, .Nq = 1 << 17, .Nk = 1 << 17, .D = 128};  // 2⁵² products: still counted

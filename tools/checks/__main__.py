@@ -22,6 +22,7 @@ CHECKS = {
     "tools": "the tests of the runner and of these checks pass",
     "stubs": "stubs compile, are reported as not started, and fail",
     "mistakes": "each cataloged mistake is caught by the test that is meant to",
+    "rungs": "each step by which a solution got fast still compiles and is right",
     "sanitizers": "the same tests under the address and undefined-behavior sanitizers",
     "cuda": "where nvcc is: the CUDA build compiles, and without a GPU its tests are skipped and not passed",
     "speed": "tiled attention is at least 3 times as fast as naive attention, and the emulator keeps its pace",

@@ -20,6 +20,7 @@ SECTIONS = (
     "Common mistakes",
     "Where to read on",
 )
+TEST_CASE = re.compile(r'TEST_CASE\("((?:[^"\\]|\\.)*)",\s*"([^"]*)"\)')
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -31,7 +32,7 @@ def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
     steps = len(lesson.data.get("step", []))
     tests = (lesson.folder / "test.cpp").read_text(encoding="utf-8")
     text = (lesson.folder / "README.md").read_text(encoding="utf-8")
-    cases = re.findall(r'TEST_CASE\("((?:[^"\\]|\\.)*)",\s*"([^"]*)"\)', tests)
+    cases = TEST_CASE.findall(tests)
     for section in SECTIONS:
         if f"\n## {section}" not in text:
             yield f"the text has no section '{section}'"
@@ -52,6 +53,7 @@ def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
         tag = re.fullmatch(r"\[step(\d+)\](?:\[large\])?", tags)  # large: too slow under compute-sanitizer
         if not tag or not 1 <= int(tag[1]) <= steps:
             yield f"test '{name}' has the tags '{tags}': must be that of one step, and [large] if it takes long"
+    yield from faults_of_given_tests(lesson.folder / "test_given.cpp")
     hints, mistakes = lesson.data.get("hint", []), lesson.data.get("mistake", [])
     if len(hints) < LEAST_HINTS or any(not 1 <= hint.get("step", 0) <= steps for hint in hints):
         yield f"{len(hints)} hints: at least {LEAST_HINTS} are needed, each for a step that exists"
@@ -74,6 +76,18 @@ def missing_questions(lesson: Lesson) -> Iterator[str]:
         yield f"{len(found.kinds)} kinds of questions: at least {LEAST_QUESTIONS} are needed"
     if found.prediction is None:
         yield f"{quiz_file.FILE} has no PREDICTION"
+
+
+def faults_of_given_tests(file: Path) -> Iterator[str]:
+    """The tests of code that is given: of no step."""
+    if not file.exists():
+        return
+    cases = TEST_CASE.findall(file.read_text(encoding="utf-8"))
+    if not cases:
+        yield f"{file.name} has no tests"
+    for name, tags in cases:
+        if not re.fullmatch(r"\[given\](\[large\])?", tags):
+            yield f"test '{name}' has the tags '{tags}': must be [given], and [large] if it takes long"
 
 
 def broken_links(file: Path) -> list[str]:

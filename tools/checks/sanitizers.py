@@ -10,7 +10,8 @@ SHARED = ("test_reference", "test_simt", "test_device")  # what all lessons use
 
 def run() -> Iterator[Result]:
     # What is missing here, CTest reports as not built.
-    built = build("sanitize", *SHARED, *(f"test_solution_{lesson.number}" for lesson in lessons()))
+    given = [f"test_given_{lesson.number}" for lesson in lessons() if (lesson.folder / "test_given.cpp").exists()]
+    built = build("sanitize", *SHARED, *(f"test_solution_{lesson.number}" for lesson in lessons()), *given)
     yield built
     if not built.ok:
         return

@@ -221,7 +221,7 @@ def _parser() -> Parser:
     commands.add_parser(
         "demo",
         help="count the bytes moved, live, and show figures; `demo tiles` walks over the tiles, `demo invariant` shows "
-        "the online softmax",
+        "the online softmax, `demo accuracy` the errors in half precision",
         add_help=False,
     )
     one = add(

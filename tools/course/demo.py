@@ -2,7 +2,7 @@
 
 from .errors import UsageError
 
-DEMONSTRATIONS = ("traffic", "tiles", "invariant")
+DEMONSTRATIONS = ("traffic", "tiles", "invariant", "accuracy")
 
 
 def run(arguments: list[str]) -> int:
@@ -22,4 +22,8 @@ def run(arguments: list[str]) -> int:
         from . import demo_invariant
 
         return demo_invariant.main(rest)
+    if name == "accuracy":
+        from . import demo_accuracy
+
+        return demo_accuracy.main(rest)
     raise UsageError(f"There is no demonstration '{name}'. There are: {', '.join(DEMONSTRATIONS)}.")

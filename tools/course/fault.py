@@ -9,6 +9,9 @@ from dataclasses import dataclass
 _KINDS = {
     "blocks": r"(\w+)\[.*\] is touched by two blocks",
     "race": r"(\w+)(?:\[.*\])? is touched by two threads",
+    "copy": r"(\w+)(?:\[.*\])? is (?:read|written) before an asynchronous copy",
+    "unset": r"with a fragment that nothing has set",
+    "alignment": r"(?:which begins at byte|with ld =) \d+: must be a multiple",
     "unwritten": r"read of (\w+)(?:\[.*\])?, which nothing wrote",
     "barrier": r"barrier that not all threads reach|wait at different barriers",
     "warp": r"of its mask reach|which does not take part|leaves out the lane",
@@ -27,7 +30,7 @@ _KINDS = {
 # One cause may show in several of these ways.
 _FAMILIES = (
     {"blocks", "bounds"},
-    {"race", "unwritten", "barrier", "warp"},
+    {"race", "copy", "unwritten", "barrier", "warp"},
     {"room", "launch"},
     {"sectors", "bytes"},
     {"poison", "nan", "infinite", "numbers", "other"},

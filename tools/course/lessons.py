@@ -77,6 +77,11 @@ class Lesson:
     def in_cuda(self) -> bool:
         return self.file.endswith(".cu")
 
+    def test_targets(self) -> list[str]:
+        """Of the tests that do not touch the exercise."""
+        given = [f"test_given_{self.number}"] if (self.folder / "test_given.cpp").exists() else []
+        return [f"test_solution_{self.number}", *given]
+
     def read_exercise(self) -> bytes:
         try:
             return (self.root / self.exercise).read_bytes()

@@ -18,9 +18,14 @@ METRICS = {
     "written_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
     "dram_read_bytes": "dram__bytes_read.sum",
     "dram_written_bytes": "dram__bytes_write.sum",
+    "loads_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",  # passes through banks beyond the least
+    "stores_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
     "nanoseconds": "gpu__time_duration.sum",
 }
-UNITS = {"bytes": "byte", "sectors": "sector", "nanoseconds": "ns"}
+# What asynchronous copies read: instructions of their own to ncu, but to us read_bytes like others. GPUs before compute
+# capability 8.0 have none, and their ncu may not know the counter.
+COPIED_BYTES = "smsp__sass_data_bytes_mem_global_op_ldgsts.sum"
+UNITS = {"bytes": "byte", "sectors": "sector", "conflicts": "", "nanoseconds": "ns"}
 NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
@@ -41,7 +46,14 @@ def measure(command: list[str], root: Path, logs: Path) -> tuple[list[Kernel], s
     report.unlink(missing_ok=True)
     # The clocks stay as they are: they change no byte, and to set them takes rights that not everybody has.
     flags = ["--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
-    flags += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS.values()), "--log-file", str(report)]
+    flags += [
+        "--print-kernel-base",
+        "function",
+        "--metrics",
+        ",".join([*METRICS.values(), COPIED_BYTES]),
+        "--log-file",
+        str(report),
+    ]
     code, output = process.stream([cuda_tools.find("ncu") or "ncu", *flags, *command], root, logs / "profile.log")
     told = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
     if code != 0 or NO_PERMISSION in told:
@@ -80,10 +92,17 @@ def parse(told: str) -> list[Kernel]:
         if units[column] != expected:
             raise InternalError(f"ncu tells {names[column]} in {units[column]}, and not in {expected}.")
     kernel_name = names.index("Kernel Name")
-    return [
-        Kernel(row[kernel_name], {name: _number(row[column], names[column]) for name, column in columns.items()})
-        for row in kernels
-    ]
+    found = []
+    for row in kernels:
+        values = {name: _number(row[column], names[column]) for name, column in columns.items()}
+        values["read_bytes"] += _copied_bytes(dict(zip(names, row, strict=True)))
+        found.append(Kernel(row[kernel_name], values))
+    return found
+
+
+def _copied_bytes(row: dict[str, str]) -> int:
+    told = row.get(COPIED_BYTES, "")
+    return _number(told, COPIED_BYTES) if re.match(r"\d", told) else 0
 
 
 def _number(text: str, metric: str) -> int:

@@ -20,8 +20,8 @@ EXTENTS = {
     "heads": "batches times heads (default: 1)",
     "n": "queries, and as many keys (default: 512)",
     "d": "columns of a head (default: 64)",
-    "br": "rows of a Q tile (default: 32; 64 in lesson 11)",
-    "bc": "rows of a K/V tile (default: 32)",
+    "br": "rows of a Q tile (default: 32; 64 in lessons 07 and 11)",
+    "bc": "rows of a K/V tile (default: 32; 64 in lesson 07)",
 }
 
 
@@ -52,6 +52,7 @@ class Profile:
     implementation: str
     arguments: list[str]  # of the program, before those of the shape
     shape: Shape
+    format: str  # of the operands
     formula: dict
     emulator: dict | None  # with the sums of METRICS that it counts, and "kernels"
     hardware: list[ncu.Kernel] | None
@@ -162,7 +163,8 @@ def told(output: str) -> dict:
     try:
         found = json.loads(line)
         sums = [one[name] for one in (found["formula"], found["count"] or found["formula"]) for name in SUMS]
-        sound = all(isinstance(one, int) for one in sums) and all(isinstance(name, str) for name in found["kernels"])
+        names = [found["format"], *found["kernels"]]
+        sound = all(isinstance(one, int) for one in sums) and all(isinstance(name, str) for name in names)
     except (ValueError, KeyError, TypeError):
         sound = False
     if not sound:
@@ -180,6 +182,7 @@ def combine(lesson: Lesson, exercise: bool, arguments: list[str], shape: Shape, 
         "exercise" if exercise else "solution",
         arguments,
         shape,
+        programs[0]["format"],
         formulas[0],
         emulator[0]["count"] if emulator else None,
         of_lesson(hardware[1], programs[0]["kernels"]) if hardware else None,
@@ -227,6 +230,7 @@ def write(path: Path, found: Profile, commit: str | None) -> None:
         "cuda": cuda_tools.version("nvcc") if hardware else None,
         "ncu": cuda_tools.version("ncu") if hardware else None,
         "shape": asdict(found.shape),
+        "format": found.format,
         "formula": found.formula,
         "emulator": found.emulator,
         "hardware": hardware,

@@ -7,6 +7,7 @@ from .lessons import Lesson
 
 FIELDS = ("read_bytes", "written_bytes", "read_sectors", "written_sectors")
 HEADS = ("bytes read", "bytes written", "sectors read", "sectors written")
+BANKS = ("requests", "passes", "conflicts")
 
 
 def show(lesson: Lesson, found, missing: str) -> None:
@@ -16,7 +17,8 @@ def show(lesson: Lesson, found, missing: str) -> None:
     screen.say((f"{lesson.number}  {lesson.title}", "bold"), f": the {found.implementation}'s bytes through HBM")
     mask = ", causal" if shape.causal else ""
     passed = "".join(f", {one}" for one in found.arguments)
-    screen.say(f"{heads}, N = {shape.n}, D = {shape.d}, Br = {shape.br}, Bc = {shape.bc}{mask}, fp32{passed}", indent=4)
+    what = f"{heads}, N = {shape.n}, D = {shape.d}, Br = {shape.br}, Bc = {shape.bc}{mask}"
+    screen.say(f"{what}, {found.format}{passed}", indent=4)
     screen.code("")
     screen.code(row("", *HEADS).rstrip(), "underline")
     total = found.hardware_total()
@@ -29,6 +31,7 @@ def show(lesson: Lesson, found, missing: str) -> None:
         off = {name: deviation(total[f"dram_{name}"], found.formula[name]) for name in FIELDS[:2]}
         screen.code(row("  off by", *off.values()).rstrip())
     _by_kernel(found)
+    _shared(found)
     screen.code("")
     _conclude(found, missing)
 
@@ -47,6 +50,29 @@ def _by_kernel(found) -> None:
             counters = measured[number].values
             values("GPU", counters)
             values("GPU's DRAM", {field: counters[f"dram_{field}"] for field in FIELDS[:2]})
+
+
+def _shared(found) -> None:
+    """The passes that accesses to shared memory took, as the emulator counts them, not for a large shape; and a GPU's conflicts."""
+    counted = found.emulator["kernels"] if found.emulator else []
+    kernels = [(at, one) for at, one in enumerate(counted) if one.get("shared")]
+    for number, (at, kernel) in enumerate(kernels):
+        screen.code("")
+        if number == 0:
+            screen.code(wide_row("shared memory", *BANKS).rstrip(), "underline")
+        screen.code("  " + kernel["name"], "bold")
+        for array in kernel["shared"]:
+            for kind in ("loads", "stores"):
+                if array[kind]["requests"]:
+                    screen.code(wide_row(f"{array['array']}, {kind}", *(f"{array[kind][name]:,}" for name in BANKS)))
+        for kind in ("loads", "stores") if found.hardware else ():
+            conflicts = sum(array[kind]["conflicts"] for array in kernel["shared"])
+            measured = found.hardware[at].values[f"{kind}_conflicts"]
+            screen.code(wide_row(f"all {kind}", "", "", f"{conflicts:,}"))
+            screen.code(wide_row("  on the GPU", "", "", f"{measured:,}"))
+    if kernels:
+        screen.code("")
+        screen.say("In a pass, each of 32 banks gives one word. A conflict is a pass more, for another word of a bank.")
 
 
 def _conclude(found, missing: str) -> None:
@@ -72,6 +98,10 @@ def values(name: str, numbers: dict) -> None:
 
 def row(name: str, *cells: str) -> str:
     return f"  {name:12}" + "".join(f"{cell:>16}" for cell in cells)
+
+
+def wide_row(name: str, *cells: str) -> str:
+    return f"  {name:28}" + "".join(f"{cell:>16}" for cell in cells)
 
 
 def deviation(measured: int, expected: int) -> str:

@@ -22,7 +22,7 @@ def test(lesson: Lesson | None, build: Build) -> int:
     """Returns CTest's exit code; NOT_RIGHT if every test was skipped, which CTest takes for success."""
     counts = build.logs / "ctest.xml"
     with build.locked():
-        target = [f"test_solution_{lesson.number}"] if lesson else []
+        target = lesson.test_targets() if lesson else []
         built = build.target(*target, what="building the solutions and their tests")
         if not built.ok:
             build.fail(target[0] if target else "The course", built)

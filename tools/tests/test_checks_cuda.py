@@ -12,6 +12,7 @@ SKIPPED = (
     '<testcase name="{}" status="notrun"><skipped message="SKIP_RETURN_CODE=4"/>'
     "<system-out>skipped: no CUDA device: no driver</system-out></testcase>"
 )
+TOO_OLD = SKIPPED.replace("no driver", "compute capability 8.0 or newer is needed, and Tesla T4 has 7.5")
 BY_ITSELF = SKIPPED.replace("no CUDA device: no driver", "a GPU does not count bytes")
 PASSED = '<testcase name="{}" status="run"/>'
 NOT_BUILT = '<testcase name="{}" status="notrun"><skipped message="Unable to find executable: x"/></testcase>'
@@ -37,6 +38,12 @@ class Cuda(unittest.TestCase):
         self.assertIn("05", self.judged(*good, SKIPPED.format("05/solution/one more"), with_gpu=True))
         self.assertEqual(self.judged(*good, BY_ITSELF.format("05/solution/bytes"), with_gpu=True), {})
         self.assertIn("05", self.judged(good[0], BY_ITSELF.format("05/solution/bytes"), with_gpu=True))
+
+    def test_a_lesson_may_need_a_newer_gpu_as_a_whole(self):
+        old = PASSED.format("01/solution/x"), TOO_OLD.format("05/solution/x")
+        self.assertEqual(self.judged(*old, with_gpu=True), {})
+        self.assertIn("05", self.judged(*old, PASSED.format("05/solution/one more"), with_gpu=True))
+        self.assertIn("01", self.judged(TOO_OLD.format("01/solution/x"), old[1], with_gpu=True))
 
     def test_what_runs_on_the_cpu_is_not_skipped(self):
         self.assertIn("01", self.judged(SKIPPED.format("01/solution/x"), SKIPPED.format("05/solution/x")))

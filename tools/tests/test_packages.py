@@ -82,13 +82,31 @@ class CMakePackages(InFolder):
         file.parent.mkdir(parents=True)
         file.write_text(f'set(PACKAGE_VERSION_COMPATIBLE FALSE)\nset(PACKAGE_VERSION {version})\n"')
 
-    def test_the_spellings_of_the_three_packages(self):
+    def test_the_spellings_of_the_packages(self):
         self.package("lib/cmake/Catch2/Catch2ConfigVersion.cmake", '"3.7.1"')
         self.package("lib64/cmake/benchmark/benchmarkConfigVersion.cmake", '"1.8.3"')
         self.package("share/cmake/boost_context-1.74.0/boost_context-config-version.cmake", "1.74.0")
         self.assertEqual(packages.cmake_package("Catch2", 3, 4), ("3.7.1", ""))
         self.assertEqual(packages.cmake_package("benchmark", 1, 7), ("1.8.3", ""))
         self.assertEqual(packages.cmake_package("boost_context", 1, 74), ("1.74.0", ""))
+
+    def test_eigen_is_found_where_debian_and_where_fedora_keep_it(self):
+        self.package("share/eigen3/cmake/Eigen3ConfigVersion.cmake", '"3.3.9"')
+        self.assertEqual(packages.cmake_package("eigen3", 3, 4), (None, "3.3.9 is too old"))
+        self.package("share/cmake/eigen3/Eigen3ConfigVersion.cmake", '"5.0.1"')
+        self.assertEqual(packages.cmake_package("eigen3", 3, 4), ("5.0.1", ""))
+
+    def test_each_package_of_cmake_is_asked_for_by_the_name_that_it_has(self):
+        for path, version in (
+            ("lib/cmake/Catch2/Catch2ConfigVersion.cmake", "3.4"),
+            ("lib/cmake/benchmark/benchmarkConfigVersion.cmake", "1.7"),
+            ("lib/cmake/boost_context-1.74.0/boost_context-config-version.cmake", "1.74"),
+            ("share/eigen3/cmake/Eigen3ConfigVersion.cmake", "3.4"),
+        ):
+            self.package(path, f'"{version}"')
+        for need in packages.NEEDS:
+            if need.name in ("Catch2", "Google Benchmark", "Boost.Context", "Eigen"):
+                self.assertEqual(f"{need.find().version} or newer", need.needed)
 
     def test_an_old_one_will_not_do(self):
         self.package("lib/cmake/Catch2/Catch2ConfigVersion.cmake", '"2.13.10"')

@@ -21,6 +21,13 @@ COUNT["kernels"] = [
     {"name": "copy_kernel<2>", **dict.fromkeys(("read_bytes", "written_bytes"), 4_194_304)},
     {"name": "plain_kernel", "read_bytes": 8_388_608, "written_bytes": 4_194_304},
 ]
+SHARED = [
+    {
+        "array": "k_tile",
+        "loads": {"requests": 1_024, "passes": 32_768, "conflicts": 31_744},
+        "stores": {"requests": 0, "passes": 0, "conflicts": 0},
+    }
+]
 
 
 class Counters(unittest.TestCase):
@@ -36,9 +43,18 @@ class Counters(unittest.TestCase):
                 "written_sectors": 131_072,
                 "dram_read_bytes": 8_391_424,
                 "dram_written_bytes": 0,
+                "loads_conflicts": 31_744,
+                "stores_conflicts": 0,
                 "nanoseconds": 5_344,
             },
         )
+
+    def test_what_asynchronous_copies_read_is_read_too(self):
+        names, units, *kernels = [line for line in RAW.splitlines() if line.startswith('"')]
+        for told, copied in (("655,360", 655_360), ("n/a", 0), ("", 0)):
+            with self.subTest(told):
+                rows = [f'{names},"{ncu.COPIED_BYTES}"', f'{units},"byte"', *(f'{row},"{told}"' for row in kernels)]
+                self.assertEqual(ncu.parse("\n".join(rows))[1].values["read_bytes"], 8_388_608 + copied)
 
     def test_what_is_not_there_is_named(self):
         for told, message in (
@@ -85,7 +101,7 @@ class Profiled(CourseFolder):
 
         def program(build, kind, lesson, exercise):
             mine = count if build.preset == "cpu" else None
-            line = json.dumps({"shape": {}, "kernels": kernels, "formula": formula, "count": mine})
+            line = json.dumps({"shape": {}, "format": "fp16", "kernels": kernels, "formula": formula, "count": mine})
             return self.script(f"{kind}_{build.preset}", f"print('hello')\nprint({line!r})\n{ends}")
 
         self.said.clear()
@@ -94,10 +110,29 @@ class Profiled(CourseFolder):
 
     def test_without_a_gpu_formula_and_emulator(self):
         self.assertEqual(self.run_profile(), 0)
+        self.assertIn("Br = 32, Bc = 32, fp16\n", self.output())
         self.assertRegex(self.output(), r"formula +12,582,912 +8,388,608\n")
         self.assertRegex(self.output(), r"emulator +12,582,912 +8,388,608 +393,216 +262,144\n")
         self.assertIn("The emulator's count equals the formula", self.output())
         self.assertIn("The GPU's counters were not read: there is no GPU.\n", self.output())
+
+    def test_the_banks_of_shared_memory_where_they_were_counted(self):
+        self.run_profile()
+        self.assertNotIn("conflict", self.output())
+        first, second = COUNT["kernels"]
+        self.run_profile(count=COUNT | {"kernels": [first | {"shared": []}, second | {"shared": SHARED}]})
+        self.assertRegex(self.output(), r"shared memory +requests +passes +conflicts\n  plain_kernel\n")
+        self.assertRegex(self.output(), r"\n  k_tile, loads +1,024 +32,768 +31,744\n\n")
+        self.assertNotIn("k_tile, stores", self.output())
+        self.assertIn("A conflict is a pass more", self.output())
+
+    def test_the_conflicts_that_a_gpu_counted_beside_the_emulators(self):
+        self.machine()
+        first, second = COUNT["kernels"]
+        self.run_profile(count=COUNT | {"kernels": [first, second | {"shared": SHARED}]})
+        self.assertRegex(
+            self.output(), r"\n  all loads +31,744\n    on the GPU +31,744\n  all stores +0\n    on the GPU +0\n"
+        )
 
     def test_without_ncu(self):
         self.machine(tools=("nvcc",))
@@ -153,7 +188,7 @@ class Profiled(CourseFolder):
         ends = "print(sys.argv[1:3], file=sys.stderr)"
         self.assertEqual(self.run_profile("--n", "100", "--", "--standard", ends=ends), 0)
         self.assertIn("['--standard', '--heads']", (self.root / ".course/logs/profile.log").read_text())
-        self.assertIn("Bc = 32, fp32, --standard\n", self.output())
+        self.assertIn("Bc = 32, fp16, --standard\n", self.output())
 
     def test_a_lesson_may_have_tiles_of_its_own(self):
         own = TOML.replace(".cpp", ".cu").replace("needs", "tiles = {br = 64, bc = 16}\nneeds")

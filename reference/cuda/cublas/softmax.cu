@@ -11,10 +11,10 @@ namespace {
 constexpr int warp_size = 32;
 constexpr int most_threads = 1024;
 
-// `width` floats that are loaded and stored by one instruction.
-template <int width>
-struct alignas(sizeof(float) * width) Pack {
-  float values[width];
+// `width` elements that are loaded and stored by one instruction, of at most 16 bytes.
+template <class T, int width>
+struct alignas(sizeof(T) * width) Pack {
+  T values[width];
 };
 
 // The softmax of some scores, as far as it is known: their maximum, and the sum of e^(score − m).
@@ -48,24 +48,28 @@ __device__ State merge_block(State state) {
   return merge_warp(lane < warps ? State{of_warp[0][lane], of_warp[1][lane]} : State{});
 }
 
-template <int width>
-__global__ void softmax_kernel(hbm<float> s,  // (rows, Nk)
+template <class T, int width>
+__global__ void softmax_kernel(hbm<T> s,  // (rows, Nk)
                                Index Nq, Index Nk, bool causal) {
   const Index row = blockIdx.x;
   const Index end = row % Nq + Nk - Nq + 1;
   const Index visible = causal ? (end < 0 ? 0 : end > Nk ? Nk : end) : Nk;
-  Pack<width>* const packs = reinterpret_cast<Pack<width>*>(s + row * Nk);
+  auto* const packs = reinterpret_cast<Pack<T, width>*>(s + row * Nk);
+  struct Scores {
+    float values[width];
+  };
   const auto load = [&](Index pack) {
-    Pack<width> scores = packs[pack];
+    const Pack<T, width> stored = packs[pack];
+    Scores scores;
     for (int at = 0; at < width; ++at) {
-      if (pack * width + at >= visible) scores.values[at] = -INFINITY;
+      scores.values[at] = pack * width + at < visible ? float(stored.values[at]) : -INFINITY;
     }
     return scores;
   };
 
   State state;
   for (Index pack = threadIdx.x; pack < Nk / width; pack += blockDim.x) {
-    const Pack<width> scores = load(pack);
+    const Scores scores = load(pack);
     State of_pack;
     for (const float score : scores.values) of_pack.m = fmaxf(of_pack.m, score);
     for (const float score : scores.values) of_pack.l += weight(score, of_pack.m);
@@ -75,9 +79,10 @@ __global__ void softmax_kernel(hbm<float> s,  // (rows, Nk)
 
   const float inverse = state.l == 0.0f ? 0.0f : 1.0f / state.l;
   for (Index pack = threadIdx.x; pack < Nk / width; pack += blockDim.x) {
-    Pack<width> scores = load(pack);
-    for (float& score : scores.values) score = weight(score, state.m) * inverse;
-    packs[pack] = scores;
+    const Scores scores = load(pack);
+    Pack<T, width> weights;
+    for (int at = 0; at < width; ++at) weights.values[at] = T(weight(scores.values[at], state.m) * inverse);
+    packs[pack] = weights;
   }
 }
 
@@ -88,13 +93,18 @@ Index threads_for(Index packs) {
 
 }  // namespace
 
-void softmax_in_place(hbm<float> s, const Shape& shape, const Options& options) {
-  if (shape.Nk % 4 == 0) {
-    launch<softmax_kernel<4>>({{query_rows(shape)}, {threads_for(shape.Nk / 4)}}, s, shape.Nq, shape.Nk,
-                              options.causal);
+template <class T>
+void softmax_in_place(hbm<T> s, const Shape& shape, const Options& options) {
+  constexpr int width = 16 / sizeof(T);
+  if (shape.Nk % width == 0) {
+    launch<softmax_kernel<T, width>>({{query_rows(shape)}, {threads_for(shape.Nk / width)}}, s, shape.Nq, shape.Nk,
+                                     options.causal);
   } else {
-    launch<softmax_kernel<1>>({{query_rows(shape)}, {threads_for(shape.Nk)}}, s, shape.Nq, shape.Nk, options.causal);
+    launch<softmax_kernel<T, 1>>({{query_rows(shape)}, {threads_for(shape.Nk)}}, s, shape.Nq, shape.Nk, options.causal);
   }
 }
+template void softmax_in_place(hbm<float>, const Shape&, const Options&);
+template void softmax_in_place(hbm<half>, const Shape&, const Options&);
+template void softmax_in_place(hbm<bfloat16>, const Shape&, const Options&);
 
 }  // namespace fa

@@ -1,9 +1,12 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "cuda/cublas/softmax.h"
 #include "cuda/cublas/standard_attention.h"
@@ -49,53 +52,76 @@ struct Product {
   bool b_transposed;
 };
 
-void multiply(const float* a, const float* b, float* c, const Product& p) {
+template <class T>
+constexpr cudaDataType type = CUDA_R_32F;
+template <>
+constexpr cudaDataType type<half> = CUDA_R_16F;
+template <>
+constexpr cudaDataType type<bfloat16> = CUDA_R_16BF;
+
+template <class T>
+void multiply(const T* a, const T* b, T* c, const Product& p) {
   const float zero = 0.0f;
   const int row_of_b = static_cast<int>(p.b_transposed ? p.inner : p.columns);
-  check(cublasSgemmStridedBatched(cublas(), p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N,
-                                  static_cast<int>(p.columns), static_cast<int>(p.rows), static_cast<int>(p.inner),
-                                  &p.alpha, b, row_of_b, p.columns * p.inner, a, static_cast<int>(p.inner),
-                                  p.rows * p.inner, &zero, c, static_cast<int>(p.columns), p.rows * p.columns,
-                                  static_cast<int>(p.batch)),
-        "cublasSgemmStridedBatched");
+  check(cublasGemmStridedBatchedEx(
+            cublas(), p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.columns),
+            static_cast<int>(p.rows), static_cast<int>(p.inner), &p.alpha, b, type<T>, row_of_b, p.columns * p.inner, a,
+            type<T>, static_cast<int>(p.inner), p.rows * p.inner, &zero, c, type<T>, static_cast<int>(p.columns),
+            p.rows * p.columns, static_cast<int>(p.batch), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmStridedBatchedEx");
 }
 
 }  // namespace
 
-void cublas_standard_attention(hbm<const float> q, hbm<const float> k, hbm<const float> v, hbm<float> out,
-                               const Shape& shape, const Options& options, DeviceScratch& scratch) {
+template <class T>
+void cublas_standard_attention(hbm<const T> q, hbm<const T> k, hbm<const T> v, hbm<T> out, const Shape& shape,
+                               const Options& options, DeviceScratch& scratch) {
   validate(shape, options);
   if (shape.Nq == 0) throw std::invalid_argument("Nq = 0: must be at least 1");
   if (shape.Nk == 0) throw std::invalid_argument("Nk = 0: must be at least 1");
   if (heads(shape) > std::numeric_limits<int>::max()) {
     throw std::invalid_argument("B · H = " + std::to_string(heads(shape)) + ": must be below 2^31");
   }
-  DeviceBuffer<float> s = scratch.allocate<float>("S", score_elements(shape));
+  DeviceBuffer<T> s = scratch.allocate<T>("S", score_elements(shape));
 
   // Step 1: S = scale · Q Kᵀ
-  multiply(q, k, s.data(), {heads(shape), shape.Nq, shape.Nk, shape.D, scale_of(shape, options), true});
+  multiply<T>(q, k, s.data(), {heads(shape), shape.Nq, shape.Nk, shape.D, scale_of(shape, options), true});
 
   // Step 2: P = softmax(S), in the place of S
-  softmax_in_place(s.data(), shape, options);
+  softmax_in_place<T>(s.data(), shape, options);
 
   // Step 3: out = P V
-  multiply(s.data(), v, out, {heads(shape), shape.Nq, shape.D, shape.Nk, 1.0f, false});
+  multiply<T>(s.data(), v, out, {heads(shape), shape.Nq, shape.D, shape.Nk, 1.0f, false});
 }
 
-double cublas_fp32_peak() {
-  constexpr Index n = 4096;
-  const DeviceBuffer<float> a("a", normal_values(n * n, 1)), b("b", normal_values(n * n, 2));
-  DeviceBuffer<float> c("c", n * n);
+template <class T>
+double cublas_peak() {
+  constexpr Index n = std::is_same_v<T, float> ? 4096 : 8192;
+  const auto random = [](std::uint64_t seed) {
+    const std::vector<float> values = normal_values(n * n, seed);
+    return std::vector<T>(values.begin(), values.end());
+  };
+  const DeviceBuffer<T> a("a", random(1)), b("b", random(2));
+  DeviceBuffer<T> c("c", n * n);
   const Product product{.batch = 1, .rows = n, .columns = n, .inner = n, .alpha = 1.0f, .b_transposed = false};
   double best = std::numeric_limits<double>::infinity();
   DeviceTimer timer;
   for (int round = -3; round < 10; ++round) {
     timer.start();
-    multiply(a.data(), b.data(), c.data(), product);
+    multiply<T>(a.data(), b.data(), c.data(), product);
     const double seconds = timer.stop();
     if (round >= 0) best = std::min(best, seconds);  // the rounds before warm up
   }
   return 2.0 * double(n) * double(n) * double(n) / best;
 }
+
+#define FA_INSTANTIATE(T)                                                                                    \
+  template void cublas_standard_attention<T>(hbm<const T>, hbm<const T>, hbm<const T>, hbm<T>, const Shape&, \
+                                             const Options&, DeviceScratch&);                                \
+  template double cublas_peak<T>()
+FA_INSTANTIATE(float);
+FA_INSTANTIATE(half);
+FA_INSTANTIATE(bfloat16);
+#undef FA_INSTANTIATE
 
 }  // namespace fa

@@ -1,7 +1,9 @@
 // cuda/cublas/standard_attention.h: the yardstick of the benchmarks is exact attention too.
 
+#include <iterator>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cuda/cublas/standard_attention.h"
@@ -11,12 +13,34 @@ namespace {
 
 using fa::Index;
 
+// In T, as float. The inputs are numbers of T.
+template <class T = float>
 std::vector<float> run(const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
                        fa::DeviceScratch& scratch) {
-  const fa::DeviceBuffer<float> q("q", inputs.q), k("k", inputs.k), v("v", inputs.v);
-  fa::DeviceBuffer<float> out("out", fa::query_elements(shape));
-  fa::cublas_standard_attention(q.data(), k.data(), v.data(), out.data(), shape, options, scratch);
-  return out.to_host();
+  const auto elements = [](const std::vector<float>& values) { return std::vector<T>(values.begin(), values.end()); };
+  const fa::DeviceBuffer<T> q("q", elements(inputs.q)), k("k", elements(inputs.k)), v("v", elements(inputs.v));
+  fa::DeviceBuffer<T> out("out", fa::query_elements(shape));
+  fa::cublas_standard_attention<T>(q.data(), k.data(), v.data(), out.data(), shape, options, scratch);
+  if constexpr (std::is_same_v<T, float>) {
+    return out.to_host();
+  } else {
+    return fa::widened<T>(out.to_host());
+  }
+}
+
+template <fa::HalfPrecision T>
+void check_half(const fa::Shape& shape, const fa::Options& options) {
+  CAPTURE(shape, options, fa::unit_roundoff<T>);
+  fa::Inputs inputs = fa::make_inputs(shape);
+  for (std::vector<float>* values : {&inputs.q, &inputs.k, &inputs.v}) {
+    *values = fa::widened<T>(fa::rounded<T>(*values));
+  }
+  const auto expected = fa::attention_forward_oracle(inputs.q, inputs.k, inputs.v, shape, options).out;
+  fa::DeviceScratch scratch;
+  fa::check_close("out", run<T>(inputs, shape, options, scratch), expected,
+                  {{"b", shape.B}, {"h", shape.H}, {"i", shape.Nq}, {"d", shape.D}},
+                  fa::forward_tolerance(inputs.q, inputs.k, inputs.v, expected, shape, options, fa::unit_roundoff<T>));
+  CHECK(scratch.peak_bytes() == fa::score_elements(shape) * 2);
 }
 
 void check(const fa::Shape& shape, const fa::Options& options, fa::InputKind kind) {
@@ -54,6 +78,18 @@ TEST_CASE("cuBLAS's attention agrees with the oracle, for scores of any size") {
   }
 }
 
+TEST_CASE("cuBLAS's attention in half precision agrees with the oracle, for ragged shapes and long rows") {
+  std::vector<fa::Shape> shapes(std::begin(fa::ragged_shapes), std::end(fa::ragged_shapes));
+  for (const Index Nk : {4096, 4100, 9000}) shapes.push_back({.B = 1, .H = 2, .Nq = 70, .Nk = Nk, .D = 8});
+  for (const fa::Shape& shape : shapes) {
+    if (shape.Nq == 0 || shape.Nk == 0) continue;
+    for (const bool causal : {false, true}) {
+      check_half<fa::half>(shape, {.causal = causal, .scale = {}});
+      check_half<fa::bfloat16>(shape, {.causal = causal, .scale = {}});
+    }
+  }
+}
+
 TEST_CASE("cuBLAS's attention refuses what it cannot do, by name") {
   const fa::Inputs inputs = fa::make_inputs({});
   fa::DeviceScratch scratch;
@@ -64,8 +100,12 @@ TEST_CASE("cuBLAS's attention refuses what it cannot do, by name") {
   fa::check_rejects([&] { run(inputs, {}, {.causal = false, .scale = infinite}, scratch); }, "scale = inf");
 }
 
-TEST_CASE("the measured fp32 peak is a plausible number of FLOP/s") {
+TEST_CASE("the measured peaks are plausible numbers of FLOP/s") {
   const double peak = fa::cublas_fp32_peak();
   CHECK(peak > 1e12);
   CHECK(peak < 1e15);
+  for (const double in_half : {fa::cublas_peak<fa::half>(), fa::cublas_peak<fa::bfloat16>()}) {
+    CHECK(in_half > peak);
+    CHECK(in_half < 1e16);
+  }
 }
