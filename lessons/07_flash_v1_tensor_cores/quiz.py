@@ -103,11 +103,13 @@ def passes(draw):
 
 
 def rounded_where(draw):
-    options = ["each weight, and out", "S, P and out", "S, P, l and out", "out alone"]
+    right = draw.choice(("each weight, before P V", "out, at the end"))
+    kept = draw.sample(["the scores", "m", "l", "partial", "the sums P V"], 3)
+    options = draw.sample([right, *kept], 4)
     return choice(
-        "What does V1 on tensor cores round to half precision, besides its inputs?",
-        draw.sample(options, len(options)),
-        options[0],
+        f"Which of these does V1 on tensor cores round to half precision: {', '.join(options[:-1])} or {options[-1]}?",
+        options,
+        right,
         "Tensor cores sum in float. Weights are rounded because they are an operand, out because it is the result.",
     )
 
