@@ -1,7 +1,7 @@
 # nvcc, which compiles the .cu files of a build with FA_CUDA.
 
 # The GPUs that the course speaks of, from Turing to Blackwell. CMAKE_CUDA_ARCHITECTURES chooses others.
-set(FA_CUDA_ARCHITECTURES 75 80 86 89 90 100 120)
+set(FA_CUDA_ARCHITECTURES 75 80 86 89 90 100 120 CACHE STRING "GPUs to compile for, as far as nvcc knows them")
 
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(CMAKE_CUDA_COMPILER nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
