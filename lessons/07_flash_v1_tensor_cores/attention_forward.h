@@ -15,13 +15,15 @@
 //
 // Promises, besides lesson 06's (masks, NaN, −inf, scores of any size, m and l of the whole row, the same bits on every
 // run):
-//   - Products are exact; S, the weights' sums and P V are summed in float. The weights are rounded to T for P V, out
-//   to
-//     T at the end, and nothing else.
+//   - Products are exact, as long as float can hold them; S, the weights' sums and P V are summed in float. Rounded to
+//   T
+//     are the weights, for P V, and out, at the end: nothing else.
 //   - HBM sees exactly fa::v1_tensor_core_traffic(shape, options, {kRows, Bc}), whatever Br.
 //   - A block uses exactly the shared memory that the function below says, and nothing is allocated.
-//   - A key that a query does not see does not reach it, not even a NaN, although tensor cores multiply hidden keys,
-//   too.
+//   - A key that a query does not see does not reach it, not even a NaN, although tensor cores multiply hidden keys.
+//   - The error is at most twice that of standard attention in the same format, plus fa::accuracy_floor.
+//
+// attention_forward_mma keeps the sum of a whole row undivided: up to Nk times v must be finite in float.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
 // that fa::validate rejects, an H above 65535, a D other than 64 and 128, a Br or Bc that is not as said below, a

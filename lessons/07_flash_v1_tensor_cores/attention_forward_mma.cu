@@ -231,9 +231,10 @@ __global__ void __launch_bounds__(32 * kMostWarps, 1)
           seen[h] = keys_seen(i + g + 8 * h, j, Nq, Nk, Bc, causal) - c;
           weights(s, group, h, scale, seen[h]);
         }
-        // On the diagonal, some rows see keys that others do not.
-        const int seen_by_all = max(c, keys_seen(i, j, Nq, Nk, Bc, causal)), seen_by_some = min(keys, c + kChunk);
-        if (seen_by_all < seen_by_some && any_not_finite<T, D>(v_tile, seen_by_all, seen_by_some)) {
+        // On the diagonal, add_values multiplies keys that some of the queries, or all, do not see. Past Nk, v is zero.
+        const int seen_by_all = max(c, keys_seen(i, j, Nq, Nk, Bc, causal));
+        const int multiplied = int(min(fa::Index{c + kChunk}, Nk - j));
+        if (seen_by_all < multiplied && any_not_finite<T, D>(v_tile, seen_by_all, multiplied)) {
 #pragma unroll
           for (int h = 0; h < 2; ++h) add_seen_values(group, s, v_tile, c, h, seen[h]);
         } else {

@@ -65,7 +65,7 @@ def state(draw):
 
 
 def shared_memory(draw):
-    Br, Bc, D = draw.choice((64, 128, 192, 256)), draw.choice((64, 96, 128)), draw.choice((64, 128))
+    Br, Bc, D = draw.choice((64, 128, 192)), draw.choice((64, 96, 128)), draw.choice((64, 128))
     wide = max(Bc, D)
     total = 2 * 2 * Bc * (D + 8) + 2 * Br * (wide + 8) + 4 * Br * (wide + 4)
     return number(
@@ -82,7 +82,7 @@ def stuck(draw):
     name = draw.choice(list(FORMATS))
     most = 2 ** FORMATS[name]
     return whole(
-        f"A sum in {name} begins at 0, and 1 is added again and again. At which number does it stop to grow?",
+        f"A sum in {name} begins at 0, and 1 is added again and again. At which number does it stop growing?",
         most,
         "A number has a leading 1 and its bits of fraction. From there on the next number is 2 away, and 1 rounds to nothing.",
         [f"{FORMATS[name]} bits: 2^{FORMATS[name]} = {most:,}, and {most:,} + 1 rounds to {most:,}"],

@@ -193,6 +193,7 @@ TEST_CASE("the two formats round the weights and the result, as worked by hand",
   CHECK(float(fa::half(0.13533528f)) == 0.13537598f);
   CHECK(float(fa::bfloat16(0.36787945f)) == 0.3671875f);
   CHECK(float(fa::bfloat16(0.13533528f)) == 0.13574219f);
+  CHECK(float(fa::half(2048.0f + 1.0f)) == 2048.0f);  // a sum in fp16 stops here
 
   // With the values 1, 3, 5, P V is 2.7806396 in fp16 and 2.7802734 in bfloat16. Divided by l = 1.5032147, and rounded:
   const std::vector<float> scores{2, 1, 0}, values{1, 3, 5};
@@ -282,6 +283,8 @@ TEST_CASE("what goes into k_tile and v_tile, and out of them, waits for no bank"
 #endif
 
 TEST_CASE("Br changes neither a bit nor a byte", "[step5]") { check_any_br(exercise, 256); }
+
+TEST_CASE("l counts 8192 equal keys: no sum is kept in half precision", "[step5]") { check_long_sum(exercise); }
 
 TEST_CASE("memory beyond q, k, v and out is partial, m and l: it grows as N", "[step5]") { check_scratch(exercise); }
 

@@ -113,17 +113,27 @@ inline void check_rows_without_keys(const Subject& subject) {
   });
 }
 
-// Queries 0 to 2 do not see key 5 under a mask, and tensor cores multiply it all the same.
+// Under a mask, queries 0 to 2 do not see key 5, and queries 0 to 17 do not see key 20, which stands behind the last
+// one that the first 16 queries see. Tensor cores multiply both all the same. Where Nq = Nk, the last of 16 queries
+// sees whole tiles of 16 keys.
 inline void check_nan(const Subject& subject) {
-  const fa::Shape shape{.B = 1, .H = 2, .Nq = 35, .Nk = 37, .D = 64};
+  const fa::Shape shape{.B = 1, .H = 2, .Nq = 35, .Nk = 37, .D = 64}, square{.Nq = 48, .Nk = 48, .D = 64};
   std::vector<fa::Inputs> all = fa::inputs_with_nan(shape);
-  all.push_back(fa::make_inputs(shape));
-  all.back().v.at(std::size_t(6 * shape.D - 1)) = -fa::infinity;
+  const auto add = [&all](const fa::Shape& of, fa::Index key, float value) {
+    all.push_back(fa::make_inputs(of));
+    all.back().v.at(std::size_t((key + 1) * of.D - 1)) = value;
+  };
+  add(shape, 5, -fa::infinity);
+  add(shape, 20, fa::nan);
+  add(shape, 20, fa::infinity);
   in_both_formats([&]<class T>() {
-    for (const fa::Inputs& inputs : all) {
-      for (const fa::Tiles& tiles : {subject.tiles[0], subject.tiles[1]}) {
+    for (const fa::Tiles& tiles : {subject.tiles[0], subject.tiles[1]}) {
+      for (const fa::Inputs& inputs : all) {
         check_both_masks<T>(subject.kernel, inputs_of<T>(inputs), shape, tiles);
       }
+      fa::Inputs inputs = fa::make_inputs(square);
+      inputs.v.at(std::size_t(40 * square.D + 3)) = fa::nan;
+      check_both_masks<T>(subject.kernel, inputs_of<T>(inputs), square, tiles);
     }
   });
 }

@@ -66,6 +66,8 @@ TEST_CASE("what goes into k_tile and v_tile, and out of them, waits for no bank"
 
 TEST_CASE("Br changes neither a bit nor a byte", "[given]") { check_any_br(given, 128); }
 
+TEST_CASE("l counts 8192 equal keys: no sum is kept in half precision", "[given]") { check_long_sum(given); }
+
 TEST_CASE("memory beyond q, k, v and out is partial, m and l: it grows as N", "[given]") { check_scratch(given); }
 
 TEST_CASE("two runs give the same bits", "[given]") { check_repeatable(given); }

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,18 @@ inline fa::Index measured_scratch(Kernel kernel, fa::Index N) {
   operands.forward(kernel, {}, {.Br = 32, .Bc = 64});
   check_bytes("HBM that the function took", 0, fa::device_bytes_taken() - before);
   return operands.scratch.peak_bytes();
+}
+
+// 8192 weights of 1: in fp16 a sum would stop at 2048, in bfloat16 at 256.
+inline void check_long_sum(const Subject& subject) {
+  const fa::Shape shape{.Nq = 1, .Nk = 8192, .D = 64};
+  fa::Inputs inputs = fa::make_inputs(shape);
+  std::fill(inputs.q.begin(), inputs.q.end(), 0.0f);  // so all scores are
+  in_both_formats([&]<class T>() {
+    Operands<T> operands(inputs, shape);
+    operands.forward(subject.kernel, {}, {.Br = 16, .Bc = 64});
+    CHECK(operands.result().l == std::vector<float>{8192.0f});
+  });
 }
 
 inline void check_scratch(const Subject& subject) {

@@ -1,7 +1,8 @@
 // Tensor cores, asynchronous copies and vector accesses on a GPU. fa/tensor_core.h tells what each word is. Kernels
 // only.
 //
-// They need compute capability 8.0. For older GPUs the code compiles and traps.
+// They need compute capability 8.0. A kernel that uses them must not be compiled for older GPUs: see LEAST_ARCHITECTURE
+// in cmake/Lesson.cmake.
 
 #pragma once
 

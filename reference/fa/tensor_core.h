@@ -1,7 +1,8 @@
 // What kernels on tensor cores use beyond fa/device.h. A GPU needs compute capability 8.0 (sm_80) or more. In shared
-// memory, vectors, copies and matrices want fa::DynamicShared: its arrays begin where they may.
+// memory, vectors, copies and matrices want fa::DynamicShared: its arrays begin at multiples of 16 bytes, and of 32, as
+// fragments want it, where the arrays before take multiples of 32.
 //
-// Asynchronous copies, CUDA's own (<cuda_pipeline.h>): from HBM to shared memory, past the registers
+// Asynchronous copies, CUDA's own (<cuda_pipeline_primitives.h>): from HBM to shared memory, past the registers
 //
 //   __pipeline_memcpy_async(&tile[r][c], k + at, 16);
 //     4, 8 or 16 bytes; both addresses are multiples of that. Nobody may touch the elements until they have arrived.
@@ -40,7 +41,7 @@
 //   fa::mma::multiply(c, a, b);                   c = a b + c
 //   fa::mma::pack<T>(low, high)                   two numbers, rounded, as a pair; low is the first row or column
 //   fa::mma::load(a, tile, row, col);             rows row to row + 15 and columns col to col + 15 of the tile
-//   fa::mma::load_columns(b, tile, row, col);     two of B: of the same part, 8 rows are the columns of b[0] or b[1]
+//   fa::mma::load_columns(b, tile, row, col);     two of B: a row of the same part is a column, the first 8 of b[0]
 //   fa::mma::load_rows(b, tile, row, col);        two of B: of the same part, columns col to col + 7 are b[0]
 //     The tile is an fa::SharedMatrix<T> whose rows begin at multiples of 16 bytes.
 //

@@ -189,8 +189,9 @@ __global__ void __launch_bounds__(32 * kMostWarps)
         fa::Vector<float, 4> x = fa::load<4>(&product_tile[own + r][d]), old{};
         if (!first) old = fa::load<4>(partial + at);
         for (int c = 0; c < 4; ++c) {
-          // A hidden key weighs 0, but 0 · NaN is NaN. Where that may have happened, add up again without it.
-          if (seen_by_r < keys && !isfinite(x[c])) x[c] = seen_values(own + r, seen_by_r, d + c);
+          // A hidden key weighs 0, but 0 · NaN is NaN. Where that may have happened, add up again without it. Even the
+          // last query may have hidden keys here: the product reads `columns` of them.
+          if (seen_by_r < columns && !isfinite(x[c])) x[c] = seen_values(own + r, seen_by_r, d + c);
           x[c] = new_weight * x[c] + old_weight * old[c];
         }
         if (last) {
