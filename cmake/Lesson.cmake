@@ -12,6 +12,7 @@
 #                           solution got fast; test_rung_NN_<name> and profile_rung_NN_<name>: the tests, and one run;
 #                           all built on request only
 #
+#   given_NN                the other code of the lesson, which is given and which all of these need; compiled once
 #   solution_NN_renamed     the solution in namespace lesson_NN, for benchmarks and demos that compare several lessons
 #
 # COMPARES: the numbers of earlier lessons whose solutions the benchmark and profile.cpp run too, each in its own
@@ -60,25 +61,32 @@ function(fa_add_lesson lesson)
   fa_add_implementation(exercise_${number} ${lesson} ${exercise} fa_stub_options)
   set_target_properties(exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
 
-  fa_add_tests(tests_${number} solution_${number} ${given}/test.cpp ${given_sources})
+  # Compiled once, for all programs of the lesson.
+  set(given_objects "")
+  if(given_sources)
+    fa_add_tests(given_${number} solution_${number} ${given_sources})
+    set(given_objects $<TARGET_OBJECTS:given_${number}>)
+  endif()
+
+  fa_add_tests(tests_${number} solution_${number} ${given}/test.cpp)
   fa_add_test_binary(test_solution_${number} ${number} solution_${number} "solution solutions/${lesson}/${file}")
   fa_add_test_binary(test_exercise_${number} ${number} exercise_${number} "exercise exercises/${lesson}/${file}")
   set_target_properties(test_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
   catch_discover_tests(test_solution_${number} TEST_PREFIX "${number}/solution/" PROPERTIES SKIP_RETURN_CODE 4)
   if(EXISTS ${given}/test_given.cpp)
-    fa_add_tests(tests_given_${number} solution_${number} ${given}/test_given.cpp ${given_sources})
+    fa_add_tests(tests_given_${number} solution_${number} ${given}/test_given.cpp)
     fa_add_test_binary(test_given_${number} given_${number} solution_${number} "given lessons/${lesson}")
     catch_discover_tests(test_given_${number} TEST_PREFIX "${number}/given/" PROPERTIES SKIP_RETURN_CODE 4)
   endif()
 
-  fa_add_benchmark(bench_${number} solution_${number} ${given}/bench.cpp ${given_sources})
-  fa_add_benchmark(bench_exercise_${number} exercise_${number} ${given}/bench.cpp ${given_sources})
+  fa_add_benchmark(bench_${number} solution_${number} ${given}/bench.cpp ${given_objects})
+  fa_add_benchmark(bench_exercise_${number} exercise_${number} ${given}/bench.cpp ${given_objects})
   set_target_properties(bench_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
   set(comparing bench_${number} bench_exercise_${number})
 
   if(EXISTS ${given}/profile.cpp)
-    fa_add_profile(profile_${number} solution_${number} ${given}/profile.cpp ${given_sources})
-    fa_add_profile(profile_exercise_${number} exercise_${number} ${given}/profile.cpp ${given_sources})
+    fa_add_profile(profile_${number} solution_${number} ${given}/profile.cpp ${given_objects})
+    fa_add_profile(profile_exercise_${number} exercise_${number} ${given}/profile.cpp ${given_objects})
     set_target_properties(profile_exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
     list(APPEND comparing profile_${number} profile_exercise_${number})
   endif()
@@ -108,7 +116,7 @@ function(fa_add_implementation target lesson source options)
   endif()
 endfunction()
 
-# The tests, compiled against the contract of an implementation.
+# The tests, or given code, compiled against the contract of an implementation.
 function(fa_add_tests target implementation)
   add_library(${target} OBJECT ${ARGN})
   target_link_libraries(${target} PRIVATE fa_reference Catch2::Catch2 fa_strict_options)
@@ -119,9 +127,10 @@ function(fa_add_tests target implementation)
   endif()
 endfunction()
 
-# Called by fa_add_lesson, whose arg_LEAST_ARCHITECTURE it sees.
+# Called by fa_add_lesson, whose arg_LEAST_ARCHITECTURE and given_objects it sees.
 function(fa_add_test_binary target number implementation description)
-  add_executable(${target} ${PROJECT_SOURCE_DIR}/reference/fa/implementation.cpp $<TARGET_OBJECTS:tests_${number}>)
+  add_executable(${target} ${PROJECT_SOURCE_DIR}/reference/fa/implementation.cpp $<TARGET_OBJECTS:tests_${number}>
+                           ${given_objects})
   target_compile_definitions(${target} PRIVATE "FA_IMPLEMENTATION=\"${description}\"")
   if(arg_LEAST_ARCHITECTURE)
     target_compile_definitions(${target} PRIVATE FA_LEAST_ARCHITECTURE=${arg_LEAST_ARCHITECTURE})
@@ -214,8 +223,8 @@ function(fa_add_rungs number lesson file)
     set(suffix ${number}_${name})
     fa_add_implementation(rung_${suffix} ${lesson} ${folder}/${name}/${file} fa_strict_options)
     fa_add_test_binary(test_rung_${suffix} ${number} rung_${suffix} "rung ${name}")
-    fa_add_benchmark(bench_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:bench_${number}>)
-    fa_add_profile(profile_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:profile_${number}>)
+    fa_add_benchmark(bench_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:bench_${number}> ${given_objects})
+    fa_add_profile(profile_rung_${suffix} rung_${suffix} $<TARGET_OBJECTS:profile_${number}> ${given_objects})
     foreach(other IN LISTS arg_COMPARES)
       fa_link_renamed(bench_rung_${suffix} ${other})
       fa_link_renamed(profile_rung_${suffix} ${other})
