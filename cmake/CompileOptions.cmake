@@ -55,6 +55,12 @@ if(FA_HAS_AUTO_VAR_INIT)
   target_compile_options(fa_stub_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-ftrivial-auto-var-init=pattern>")
 endif()
 
+# A test should be compiled fast rather than run fast: what takes long in it is the code under test. (After the options of
+# the build type, the last -O counts.)
+add_library(fa_test_options INTERFACE)
+target_link_libraries(fa_test_options INTERFACE fa_strict_options)
+target_compile_options(fa_test_options INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+
 # Without FA_CUDA a .cu file is C++. (CMake adds the -x c++ that compilers need to believe it.)
 function(fa_compile_cu_as_cpp)
   set(sources ${ARGN})

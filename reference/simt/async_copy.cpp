@@ -43,3 +43,7 @@ void __pipeline_wait_prior(std::size_t batches) {
   std::for_each(thread.copies.begin(), end, fa::simt::arrive);
   thread.copies.erase(thread.copies.begin(), end);
 }
+
+FA_SIMT_COPY(, float);
+FA_SIMT_COPY(, fa::half);
+FA_SIMT_COPY(, fa::bfloat16);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "fa/half.h"
 #include "fa/poison.h"
 #include "simt/hbm.h"
 #include "simt/shared.h"
@@ -43,6 +44,13 @@ void __pipeline_memcpy_async(fa::SharedAddress<T> to, fa::hbm<Source> from, std:
   std::memcpy(copy.values.data(), values.data(), bytes);
   thread.copies.push_back(copy);
 }
+
+// Compiled once, in async_copy.cpp.
+#define FA_SIMT_COPY(keyword, T) \
+  keyword template void __pipeline_memcpy_async(fa::SharedAddress<T>, fa::hbm<const T>, std::size_t, std::size_t)
+FA_SIMT_COPY(extern, float);
+FA_SIMT_COPY(extern, fa::half);
+FA_SIMT_COPY(extern, fa::bfloat16);
 
 // What this thread has issued since its last commit becomes a batch.
 void __pipeline_commit();

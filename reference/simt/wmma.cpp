@@ -19,4 +19,8 @@ void require_ld(unsigned ld, int multiple) {
        "  at " + to_string(running->site) + '\n');
 }
 
+FA_SIMT_WMMA(, half);
+FA_SIMT_WMMA(, bfloat16);
+template void store_fragment(const StoreToTile&);
+
 }  // namespace fa::simt

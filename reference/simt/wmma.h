@@ -154,3 +154,27 @@ void mma_sync(fragment<accumulator, 16, 16, 16, float>& d, const fragment<matrix
 }
 
 }  // namespace nvcuda::wmma
+
+// What kernels do with tiles in shared memory is compiled once, in wmma.cpp: it takes longer than a kernel itself.
+namespace fa::simt {
+
+namespace wmma = nvcuda::wmma;
+
+template <class Use, class T, class Layout>
+using LoadFromTile = Lanes<InMemory<wmma::fragment<Use, 16, 16, 16, T, Layout>, SharedAddress<T>>>;
+template <class T, class LayoutOfB>
+using ProductOfTiles = Lanes<Factors<wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>,
+                                     wmma::fragment<wmma::matrix_b, 16, 16, 16, T, LayoutOfB>>>;
+using StoreToTile = Lanes<InMemory<const Accumulator, SharedAddress<float>>>;
+
+#define FA_SIMT_WMMA(keyword, T)                                                                \
+  keyword template void load_fragment(const LoadFromTile<wmma::matrix_a, T, wmma::row_major>&); \
+  keyword template void load_fragment(const LoadFromTile<wmma::matrix_b, T, wmma::row_major>&); \
+  keyword template void load_fragment(const LoadFromTile<wmma::matrix_b, T, wmma::col_major>&); \
+  keyword template void multiply_fragments(const ProductOfTiles<T, wmma::row_major>&);          \
+  keyword template void multiply_fragments(const ProductOfTiles<T, wmma::col_major>&)
+FA_SIMT_WMMA(extern, half);
+FA_SIMT_WMMA(extern, bfloat16);
+extern template void store_fragment(const StoreToTile&);
+
+}  // namespace fa::simt

@@ -56,7 +56,7 @@ def exactly(name: str) -> str:
 
 
 def report_of(lesson: Lesson, mistake: dict) -> Path:
-    return ROOT / "build/ci/mistakes" / lesson.name / mistake["name"] / "report.xml"
+    return ROOT / "build/cpu/mistakes" / lesson.name / mistake["name"] / "report.xml"
 
 
 def judge(lesson: Lesson, mistake: dict) -> Result:
@@ -78,7 +78,7 @@ def caught(lesson: Lesson, mistake: dict) -> Result:
     name = f"{lesson.number} {mistake['name']}"
     report = report_of(lesson, mistake)
     report.unlink(missing_ok=True)
-    binary = ROOT / f"build/ci/bin/test_mistake_{lesson.number}_{mistake['name']}"
+    binary = ROOT / f"build/cpu/bin/test_mistake_{lesson.number}_{mistake['name']}"
     tests = [] if faults.whole(lesson) else [exactly(mistake["caught_by"])]
     ran = call(binary, "--order", "decl", "--reporter", "xml", "--out", report, *tests, timeout=TIME_LIMIT)
     if f"implementation: mistake {mistake['name']}" not in ran.stdout:

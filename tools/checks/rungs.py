@@ -58,7 +58,7 @@ def write(name: str, folder: Path) -> list[str]:
 
 
 def judge(lesson: Lesson, rung: dict, tests: list[str]) -> Result:
-    binary = ROOT / f"build/ci/bin/test_rung_{lesson.number}_{rung['name']}"
+    binary = ROOT / f"build/cpu/bin/test_rung_{lesson.number}_{rung['name']}"
     ran = call(binary, ",".join(map(mistakes.exactly, tests)), timeout=TIME_LIMIT)
     said = f"implementation: rung {rung['name']}" in ran.stdout
     passed = "All tests passed" in ran.stdout and f"in {len(tests)} test case" in ran.stdout

@@ -1,4 +1,4 @@
-"""The README's test command."""
+"""The README's test command, with warnings as errors in the course's own code."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,10 @@ from checks.common import ROOT, Result, call, tail
 
 
 def run() -> Iterator[Result]:
+    configured = call("cmake", "--preset", "ci")
+    if configured.returncode != 0:
+        yield Result("preset ci configures", False, tail(configured.stdout))
+        return
     ran = call(ROOT / "course", "test")
     summary = re.findall(r"(\d+) passed, (\d+) failed", ran.stdout)
     if not summary:

@@ -79,7 +79,7 @@ class Mistakes(unittest.TestCase):
         stdout: str = "implementation: mistake off_by_one\n",
     ) -> Result:
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "build/ci/mistakes/01_x/off_by_one/report.xml"
+            file = Path(folder) / "build/cpu/mistakes/01_x/off_by_one/report.xml"
             file.parent.mkdir(parents=True)
 
             def run(*command, **_):
