@@ -65,9 +65,9 @@ def benchmark(build: Path, number: str, *flags: str) -> dict:
     return report
 
 
-def counts(build: Path, number: str) -> list[dict]:
-    """The rows of bench_NN, one short run each: counts do not depend on how long that takes."""
-    return benchmark(build, number, "--benchmark_min_time=0.001")["benchmarks"]
+def counts(build: Path, number: str, names: str = "") -> list[dict]:
+    """The rows of bench_NN whose names match, one short run each: counts do not depend on how long that takes."""
+    return benchmark(build, number, f"--benchmark_filter={names}", "--benchmark_min_time=0.001")["benchmarks"]
 
 
 def table(rows: list[dict], name: str, argument: str, *columns: str) -> Table:

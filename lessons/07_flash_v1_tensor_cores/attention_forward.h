@@ -21,9 +21,12 @@
 //   - HBM sees exactly fa::v1_tensor_core_traffic(shape, options, {kRows, Bc}), whatever Br.
 //   - A block uses exactly the shared memory that the function below says, and nothing is allocated.
 //   - A key that a query does not see does not reach it, not even a NaN, although tensor cores multiply hidden keys.
-//   - The error is at most twice that of standard attention in the same format, plus fa::accuracy_floor.
+//   - The error is at most twice that of standard attention in the same format, plus fa::accuracy_floor: over many
+//     random numbers, as the tests draw them. Of a few, standard attention may be exact by chance.
 //
-// attention_forward_mma keeps the sum of a whole row undivided: up to Nk times v must be finite in float.
+// P V is summed before it is divided by l: Bc times the largest |v| must be finite in float, and for
+// attention_forward_mma, which keeps the sum of a whole row undivided, Nk times. Weights are rounded and l is not, so
+// out may exceed the largest |v| by u times itself: in fp16, values near 65,504 may give an infinity.
 //
 // Rejects, before anything is written: with std::invalid_argument, which names the argument, a shape, options or tiles
 // that fa::validate rejects, an H above 65535, a D other than 64 and 128, a Br or Bc that is not as said below, a

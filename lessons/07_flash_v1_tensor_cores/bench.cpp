@@ -139,7 +139,7 @@ void time_kernel(benchmark::State& state, const fa::Tiles& tiles) {
   const std::string what =
       std::string(Kernel::name) + ", Br = " + std::to_string(tiles.Br) + ", Bc = " + std::to_string(tiles.Bc);
   lesson::State rows(run.scratch, run.shape);
-  run.time(state, what, fa::v1_tensor_core_traffic(run.shape, run.options, tiles), 0,
+  run.time(state, what, fa::v1_tensor_core_traffic(run.shape, run.options, {lesson::kRows, tiles.Bc}), 0,
            [&](auto& all) { Kernel::forward(all, rows, run.shape, run.options, tiles); });
   set_tiles(state, tiles);
   state.counters["shared_bytes"] = double(shared_bytes);
@@ -225,7 +225,7 @@ void count(benchmark::State& state) {
   constexpr fa::Tiles tiles{.Br = 64, .Bc = 64};
   fa::CountedHeadOf<fa::half> head(state.range(0));
   lesson::State rows(head.scratch, head.shape);
-  head.count(state, fa::v1_tensor_core_traffic(head.shape, {}, tiles),
+  head.count(state, fa::v1_tensor_core_traffic(head.shape, {}, {lesson::kRows, tiles.Bc}),
              [&] { Kernel::forward(head, rows, head.shape, {}, tiles); });
   set_tiles(state, tiles);
 }

@@ -12,7 +12,8 @@ namespace lesson {
 inline void require_multiple(const char* name, fa::Index value, fa::Index factor, fa::Index most) {
   if (value >= 1 && value % factor == 0 && value <= most) return;
   throw std::invalid_argument(std::string(name) + " = " + std::to_string(value) + ": must be a multiple of " +
-                              std::to_string(factor) + ", at most " + std::to_string(most));
+                              std::to_string(factor) + ", from " + std::to_string(factor) + " to " +
+                              std::to_string(most));
 }
 
 template <class T>

@@ -32,7 +32,10 @@ void validate(const fa::ProfileRun& run, fa::Index most_Br, fa::Index factor_of_
       " bytes of shared memory at --d = " + std::to_string(run.shape.D) + ": must be at most " + std::to_string(limit));
 }
 
-fa::Traffic formula(const fa::ProfileRun& run) { return fa::v1_tensor_core_traffic(run.shape, run.options, run.tiles); }
+// Whatever Br, queries meet a K/V tile in groups of kRows.
+fa::Traffic formula(const fa::ProfileRun& run) {
+  return fa::v1_tensor_core_traffic(run.shape, run.options, {lesson::kRows, run.tiles.Bc});
+}
 
 template <auto attention>
 int forward(const fa::ProfileRun& run) {

@@ -103,7 +103,7 @@ def passes(draw):
 
 
 def rounded_where(draw):
-    right = draw.choice(("each weight, before P V", "out, at the end"))
+    right = draw.choice(("the weights", "out"))
     kept = draw.sample(["the scores", "m", "l", "partial", "the sums P V"], 3)
     options = draw.sample([right, *kept], 4)
     return choice(

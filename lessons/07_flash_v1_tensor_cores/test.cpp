@@ -128,6 +128,7 @@ TEST_CASE("m is the largest score so far: a later tile may raise it, and never l
   in_both_formats([]<class T>() {
     const RowState after = after_each_tile<T>(3, {{1, 2}, {0, 1}, {3, 0}}, {1, 3, 5, 7, 9, 11});
     check_after_each_tile("m", after.m, {2, 2, 3});
+    check_after_each_tile("m", after_each_tile<T>(3, {{4}, {2}}, {1, 3}, 0.5f).m, {2, 2});  // scaled once, too
   });
 }
 
@@ -153,10 +154,11 @@ TEST_CASE("l is the sum of e^(s - m) over the keys that the row sees", "[step4]"
 }
 
 TEST_CASE("the old l is rescaled when the maximum moves, as worked by hand", "[step4]") {
-  // The scores 2, 1, 0 in tiles of two keys; then in the other order, one key a tile.
+  // The scores 2, 1, 0 in tiles of two keys; then in the other order, one key a tile; then of 4, 2, 0 and a scale.
   in_both_formats([]<class T>() {
     check_after_each_tile("l", after_each_tile<T>(4, {{2, 1}, {0}}, {1, 3, 5}).l, {1.367879, 1.503215});
     check_after_each_tile("l", after_each_tile<T>(4, {{0}, {1}, {2}}, {5, 3, 1}).l, {1, 1.367879, 1.503215});
+    check_after_each_tile("l", after_each_tile<T>(4, {{4, 2}, {0}}, {1, 3, 5}, 0.5f).l, {1.367879, 1.503215});
   });
 }
 

@@ -13,11 +13,14 @@
 
 namespace fa::simt {
 
-// While it lives, accesses to memory are those of another lane.
+// While it lives, accesses to memory are those of another lane, made by the operation that it waits at.
 class InNameOf {
  public:
-  explicit InNameOf(Thread& lane) : before_(std::exchange(running, &lane)) {}
-  ~InNameOf() { running = before_; }
+  explicit InNameOf(Thread& lane) : before_(std::exchange(running, &lane)) { lane.works = true; }
+  ~InNameOf() {
+    running->works = false;
+    running = before_;
+  }
   InNameOf(const InNameOf&) = delete;
   InNameOf& operator=(const InNameOf&) = delete;
 

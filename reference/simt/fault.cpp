@@ -45,8 +45,10 @@ std::string text_of_states(const Thread& a, const Thread& b) {
 
 std::string fault_message(const Thread& thread, const std::string& what, const std::string& more) {
   const Block& block = *thread.block;
-  std::string message = what + "\n  in " + block.kernel().name + ", block " + text(block.index()) + ", " +
-                        text_of_thread(thread) + '\n' + more;
+  std::string message =
+      what + "\n  in " + block.kernel().name + ", block " + text(block.index()) + ", " + text_of_thread(thread) + '\n';
+  if (thread.works) message += "  in " + text_of_operation(thread) + " at " + to_string(thread.site) + '\n';
+  message += more;
   message.pop_back();  // the last line's end
   return message;
 }

@@ -37,7 +37,8 @@ struct Thread {
   uint3 idx;                // threadIdx
 
   ThreadState state = ThreadState::ready;
-  CallSite site{};  // of the barrier or warp operation that it waits at
+  CallSite site{};     // of the barrier or warp operation that it waits at
+  bool works = false;  // whether that is a matrix operation, and makes this thread's accesses to memory now
 
   // What happened before what; see shadow.h.
   std::uint64_t now = 0;                    // time_of(block serial, barriers of the block that were passed)

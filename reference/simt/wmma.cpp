@@ -13,10 +13,8 @@ void stop_at_unset(const Thread& thread) {
 
 void require_ld(unsigned ld, int multiple) {
   if (ld % unsigned(multiple) == 0) return;
-  stop(*running,
-       text_of_operation(*running) + " with ld = " + std::to_string(ld) + ": must be a multiple of " +
-           std::to_string(multiple) + ", which are 16 bytes",
-       "  at " + to_string(running->site) + '\n');
+  stop(*running, text_of_operation(*running) + " with ld = " + std::to_string(ld) + ": must be a multiple of " +
+                     std::to_string(multiple) + ", which are 16 bytes");
 }
 
 FA_SIMT_WMMA(, half);

@@ -63,9 +63,9 @@ template <class Fragment, class Address>
 void store_fragment(const Lanes<InMemory<Fragment, Address>>& lanes) {
   require_same_place(lanes);
   for (int lane = 0; lane < int(kWarp); ++lane) {
-    const InNameOf writer(lanes.thread(lane));
     const InMemory<Fragment, Address>& store = lanes[lane];
-    require_set(*running, *store.fragment);
+    require_set(lanes.thread(lane), *store.fragment);
+    const InNameOf writer(lanes.thread(lane));
     store.for_each_access([&](Index first, int count, auto* x) { store.address.write(first, count, x); });
   }
 }

@@ -102,8 +102,9 @@ TEST_CASE("lanes of a warp that name different matrices are reported with both")
 
 TEST_CASE("an address or a distance of rows that CUDA does not allow is reported") {
   check_mistake(bad_ld, {"load_matrix_sync with ld = 20: must be a multiple of 8, which are 16 bytes\n"
-                         "  in mistake_kernel, block (0, 0, 0), thread (0, 0, 0)\n" +
-                         at_line(kLoadLine)});
+                         "  in mistake_kernel, block (0, 0, 0), thread (0, 0, 0)\n"
+                         "  in load_matrix_sync at test_simt_wmma_faults.cpp:" +
+                         std::to_string(kLoadLine)});
   check_mistake(bad_ld_of_floats, {"store_matrix_sync with ld = 18: must be a multiple of 4, which are 16 bytes"});
   check_mistake(
       bad_address,
@@ -120,8 +121,10 @@ TEST_CASE("a fragment that nothing has set is reported") {
 
 TEST_CASE("a matrix past the end of its memory is reported") {
   check_mistake(past_the_end, {"HBM: read of in[408], which has 256 elements"});
-  check_mistake(past_the_end_of_shared, {"shared memory: read of 8 elements of 'tile', the first of them element 464, "
-                                         "past its end: it has 408"});
+  check_mistake(past_the_end_of_shared,
+                {"shared memory: read of 8 elements of 'tile', the first of them element 464, "
+                 "past its end: it has 408",
+                 "\n  in load_matrix_sync at test_simt_wmma_faults.cpp:" + std::to_string(kLoadLine)});
 }
 
 namespace {

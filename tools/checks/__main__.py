@@ -23,6 +23,7 @@ CHECKS = {
     "stubs": "stubs compile, are reported as not started, and fail",
     "mistakes": "each cataloged mistake is caught by the test that is meant to",
     "rungs": "each step by which a solution got fast still compiles and is right",
+    "profile": "what the emulator counts is what the formula says, also where no tile fits",
     "sanitizers": "the same tests under the address and undefined-behavior sanitizers",
     "cuda": "where nvcc is: the CUDA build compiles, and without a GPU its tests are skipped and not passed",
     "speed": "tiled attention is at least 3 times as fast as naive attention, and the emulator keeps its pace",

@@ -24,6 +24,8 @@ EXTENTS = {
     "bc": "rows of a K/V tile (default: 32; 64 in lesson 07)",
 }
 
+SHAPE_FLAGS = {"--causal", *(f"--{name}" for name in EXTENTS)}
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -82,6 +84,9 @@ def profile(
     for name, value in changes.items():
         if value < 1:
             raise UsageError(f"--{name} {value}: must be at least 1.")
+    for flag in arguments:
+        if flag.partition("=")[0] in SHAPE_FLAGS:
+            raise UsageError(f"{flag} after --: the runner has to know the shape. Put it before --.")
     br, bc = lesson.tiles
     shape = replace(LARGE if large else Shape(), **{"br": br, "bc": bc, **changes})
     missing = missing_for_hardware()

@@ -184,6 +184,11 @@ class Profiled(CourseFolder):
         with self.assertRaisesRegex(UsageError, "--n 0: must be at least 1"):
             self.run_profile("--n", "0")
 
+    def test_a_shape_after_the_dashes_is_refused(self):
+        for flags in (["--n", "100"], ["--n=100"], ["--causal"]):
+            with self.assertRaisesRegex(UsageError, f"{flags[0]} after --: .* Put it before --"):
+                self.run_profile("--", *flags)
+
     def test_what_follows_two_dashes_goes_to_the_program_before_the_shape(self):
         ends = "print(sys.argv[1:3], file=sys.stderr)"
         self.assertEqual(self.run_profile("--n", "100", "--", "--standard", ends=ends), 0)
