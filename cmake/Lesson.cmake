@@ -52,12 +52,7 @@ function(fa_add_lesson lesson)
   target_compile_definitions(solution_${number}_renamed PRIVATE lesson=lesson_${number})
   set_target_properties(solution_${number}_renamed PROPERTIES EXCLUDE_FROM_ALL ON)
 
-  file(GLOB exercise CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/exercises/${lesson}/${file})
-  if(NOT exercise) # moved away: an error of this lesson's targets, not of the configuration
-    set(exercise ${PROJECT_BINARY_DIR}/missing_exercise_${number}/${file})
-    file(CONFIGURE OUTPUT ${exercise} CONTENT
-         "#error exercises/${lesson}/${file} is missing: ./course reset ${number} brings the stub back\n")
-  endif()
+  fa_find_exercise(exercise exercises/${lesson}/${file} "./course reset ${number} brings the stub back")
   fa_add_implementation(exercise_${number} ${lesson} ${exercise} fa_stub_options)
   set_target_properties(exercise_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
 
@@ -102,6 +97,17 @@ function(fa_add_lesson lesson)
   if(EXISTS ${given}/rungs.toml)
     fa_add_rungs(${number} ${lesson} ${file})
   endif()
+endfunction()
+
+# The student's file, or one with an #error in its place: that it was moved away is an error of the targets that need it,
+# not of the configuration.
+function(fa_find_exercise result file advice)
+  file(GLOB exercise CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+  if(NOT exercise)
+    set(exercise ${PROJECT_BINARY_DIR}/missing/${file})
+    file(CONFIGURE OUTPUT ${exercise} CONTENT "#error ${file} is missing: ${advice}\n")
+  endif()
+  set(${result} ${exercise} PARENT_SCOPE)
 endfunction()
 
 # One source file, compiled against the lesson's contract.

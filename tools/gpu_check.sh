@@ -77,7 +77,8 @@ sanitized() {
 
 if wanted build; then
   check configure cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native &&
-    check build cmake --build --preset cuda || exit 1
+    check build cmake --build --preset cuda &&
+    check "the lab's faulty kernels compile" cmake --build --preset cuda --target exercises_find_the_bug || exit 1
 fi
 
 if wanted test; then
@@ -90,7 +91,8 @@ fi
 
 for tool in memcheck racecheck synccheck initcheck; do
   wanted "$tool" || continue
-  for program in test_device test_solution_05 test_solution_06 test_solution_07 test_given_07 test_solution_10 test_solution_11; do
+  for program in test_device test_solution_05 test_solution_06 test_solution_07 test_given_07 test_solution_10 test_solution_11 \
+    test_solution_find_the_bug; do
     check "$tool $program" sanitized "$tool" "$program" "$filter"
   done
   # Tests fill memory with poison, which counts as written. These do not, so here initcheck sees what a kernel reads too early.

@@ -51,6 +51,7 @@ class Block {
   const Kernel& kernel() const { return *kernel_; }
   uint3 index() const { return kernel_->block_index(linear_); }
   uint3 thread_index(std::uint32_t linear) const;
+  const Thread& thread(std::uint32_t linear) const { return threads_[linear]; }
   const Place& last_barrier() const { return last_barrier_; }  // line = 0: none yet
   Counter& counter() { return counter_; }
   BankCounter& banks() { return banks_; }

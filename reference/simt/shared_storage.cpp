@@ -1,5 +1,6 @@
 #include "simt/shared_storage.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <fstream>
@@ -30,6 +31,21 @@ std::vector<std::string> names_declared(const std::string& line) {
     }
   }
   return names;
+}
+
+// Between the copy into this element that `issuer` has issued, and the thread that touches it.
+std::string what_is_missing(const Thread& issuer, const Thread& toucher, const SharedStorage& storage, Index at) {
+  const auto holds = [&](const Thread::Copy& copy) {
+    return copy.storage == &storage && copy.at <= at && at < copy.at + copy.elements;
+  };
+  const auto latest = std::find_if(issuer.copies.rbegin(), issuer.copies.rend(), holds);
+  const bool committed = latest != issuer.copies.rend() && latest->batch < issuer.batches;
+  const std::string batch =
+      committed ? std::to_string(latest->batch + 1) + " of " + std::to_string(issuer.batches) : "";
+  return "  thread " + text(issuer.idx) + " issued the copy" +
+         (committed ? ", in batch " + batch + "; no __pipeline_wait_prior there has waited for it\n"
+                    : "; no __pipeline_commit there has followed\n") +
+         (&issuer == &toucher ? "" : "  others also need a barrier after that wait\n");
 }
 
 // Only for a message, so that reading the source file again costs nothing that matters.
@@ -95,8 +111,7 @@ void check_shared(SharedStorage& storage, Index at, Access access) {
                            "shared memory: " + storage.text_of_element(at) +
                                (access == Access::read ? " is read" : " is written") +
                                " before an asynchronous copy into it has arrived",
-                           "  thread " + text(thread.block->thread_index(element.writer)) +
-                               " issued the copy; __pipeline_wait_prior is missing there, or a barrier after it\n");
+                           what_is_missing(thread.block->thread(element.writer), thread, storage, at));
     });
   }
   const Conflict conflict = note(element, thread, block, access);

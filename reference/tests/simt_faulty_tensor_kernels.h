@@ -22,7 +22,7 @@ __global__ void next_tile_kernel(fa::hbm<const float> k, fa::hbm<float> out, int
 const char* const next_tile_fault = R"(
 shared memory: k_tile[0][0] is read before an asynchronous copy into it has arrived
   in next_tile_kernel, block (0, 0, 0), thread (0, 0, 0)
-  thread (0, 0, 0) issued the copy; __pipeline_wait_prior is missing there, or a barrier after it)";
+  thread (0, 0, 0) issued the copy, in batch 1 of 2; no __pipeline_wait_prior there has waited for it)";
 // [/copy-in-flight]
 
 // [misaligned]

@@ -65,11 +65,13 @@ TEST_CASE("an asynchronous copy reaches other threads by a wait and then a barri
 }
 
 TEST_CASE("an element that an asynchronous copy has not reached may not be touched") {
-  for (const int mistake : {int(no_commit), int(no_wait)}) {
+  for (const auto& [mistake, missing] :
+       {std::pair{no_commit, "; no __pipeline_commit there has followed\n"},
+        std::pair{no_wait, ", in batch 1 of 1; no __pipeline_wait_prior there has waited for it\n"}}) {
     check_mistake(mistake, {"shared memory: line[3] is read before an asynchronous copy into it has arrived\n"
                             "  in hand_over_kernel, block (0, 0, 0), thread (",
-                            "  thread (0, 0, 0) issued the copy; __pipeline_wait_prior is missing there, or a barrier "
-                            "after it"});
+                            std::string("  thread (0, 0, 0) issued the copy") + missing +
+                                "  others also need a barrier after that wait"});
   }
   for (const int mistake : {int(write_in_flight), int(add_in_flight), int(copy_in_flight)}) {
     check_mistake(mistake, {"shared memory: line[2] is written before an asynchronous copy into it has arrived\n"

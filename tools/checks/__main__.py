@@ -22,6 +22,7 @@ CHECKS = {
     "tools": "the tests of the runner and of these checks pass",
     "stubs": "stubs compile, are reported as not started, and fail",
     "mistakes": "each cataloged mistake is caught by the test that is meant to",
+    "lab": "each kernel of find_the_bug fails by the report that the text quotes; its solution passes, in any order of threads",
     "rungs": "each step by which a solution got fast still compiles and is right",
     "profile": "what the emulator counts is what the formula says, also where no tile fits",
     "sanitizers": "the same tests under the address and undefined-behavior sanitizers",

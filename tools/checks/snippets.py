@@ -1,7 +1,7 @@
 """Code in the texts is cut from the sources, so it cannot drift.
 
 A line `<!-- snippet: path#marker -->` is followed by a fenced block that holds the lines between `// [marker]` and `// [/marker]` of
-that file. `<!-- diff: path#marker path#marker -->` is followed by a block that holds the difference of two such snippets, and
+that file, all of its lines if there is no #marker. `<!-- diff: path#marker path#marker -->` is followed by a block that holds the difference of two such snippets, and
 `<!-- output: ./course demo invariant -->` by one that holds what this command prints.
 `python -m checks.snippets --write` fills the blocks; without it, they are checked.
 """
@@ -19,13 +19,15 @@ from checks.common import ROOT, Result
 
 DIRECTIVE = re.compile(r"^<!-- (snippet|diff|output): (\S+)(?: (\S.*))? -->$")
 CPP = dict.fromkeys((".h", ".cpp", ".cu", ".cuh"), "cpp")
-LANGUAGES = {**CPP, ".py": "python", ".sh": "sh", ".cmake": "cmake", ".toml": "toml"}
+LANGUAGES = {**CPP, ".py": "python", ".sh": "sh", ".cmake": "cmake", ".toml": "toml", ".txt": "text"}
 
 
 def snippet(reference: str) -> list[str]:
-    """The lines that `path#marker` names. Raises ValueError if the marker is not there exactly once."""
+    """The lines that `path#marker` names, or all of `path`. Raises ValueError if the marker is not there exactly once."""
     path, _, marker = reference.partition("#")
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    if not marker:
+        return lines
     stripped = [line.strip() for line in lines]
     ends = [stripped.count(text) for text in (f"// [{marker}]", f"// [/{marker}]")]
     if ends != [1, 1]:

@@ -112,7 +112,7 @@ def _read(parser: XMLPullParser, report: Report) -> None:
         elif current is None:
             continue
         elif tag in ("Info", "Warning"):
-            infos.append(_text(element))
+            infos.append(_HEXADECIMAL.sub("", _text(element)))
         elif tag in ("Failure", "Expression", "FatalErrorCondition") or (tag == "Exception" and not in_expression):
             if element.get("success") != "true":
                 current.failures.append(_failure(element, infos))

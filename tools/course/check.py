@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 
 from . import catch_xml, compiler, gpu, lessons, process, progress, report, screen, verdict
 from .build import Build
@@ -22,7 +23,9 @@ def check(
     limit: float | None = None,
     sanitize: bool = False,
     on_gpu: bool = False,
+    say_next: Callable[[Lesson, State, str], None] | None = None,
 ) -> int:
+    """`say_next`: after a verdict of the emulator."""
     if step is not None and not 1 <= step <= len(lesson.steps):
         raise UsageError(f"--step {step}: lesson {lesson.number} has the steps 1 to {len(lesson.steps)}.")
     if limit is not None and not limit > 0:
@@ -40,7 +43,7 @@ def check(
     with build.locked():
         if state.record(lesson).get("built") != before:
             _mind_old_timestamp(lesson, target)
-        built = build.target(target, what=f"building lesson {lesson.number}")
+        built = build.target(target, what=f"building {lesson.called}")
         if built.ok:
             state.update(lesson, built=before, **_warning(lesson, built.output))
             found = _test(lesson, build, target, step, limit)
@@ -65,7 +68,7 @@ def check(
         screen.note(f"{', '.join(settings)} changed how the emulator ran, so this verdict is not remembered.")
     else:
         progress.remember(state, lesson, before, word, steps, step)
-        _say_next(lesson, state, word)
+        (say_next or _say_next)(lesson, state, word)
     return RIGHT if word == verdict.RIGHT else NOT_RIGHT
 
 
@@ -78,9 +81,9 @@ def _warning(lesson: Lesson, output: str) -> dict:
 def _say_next_on_gpu(lesson: Lesson, state: State, word: str) -> None:
     """What is remembered is the emulator's verdict: it sees more, and everybody has one."""
     if word == verdict.WRONG:
-        screen.say(f"For a hint: ./course hint {lesson.number}")
+        screen.say(f"For a hint: {lesson.for_a_hint()}")
     elif word in (verdict.RIGHT, verdict.SKIPPED) and state.verdict(lesson) != verdict.RIGHT:
-        screen.say(f"The lesson is done when it is right on the emulator, too: ./course check {lesson.number}")
+        screen.say(f"It is done when it is right on the emulator, too: {lesson.command('check')}")
 
 
 def _say_next(lesson: Lesson, state: State, word: str) -> None:
@@ -101,9 +104,8 @@ def _say_next(lesson: Lesson, state: State, word: str) -> None:
 
 
 def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: float | None) -> verdict.Verdict:
-    selection = [f"[step{step}]"] if step else []
-    command = [str(build.binary(target)), *selection, "--order", "decl"]
-    with screen.progress(f"testing lesson {lesson.number}"):
+    command = [str(build.binary(target)), *lesson.selection(step), "--order", "decl"]
+    with screen.progress(f"testing {lesson.called}"):
         run = process.limited(command, lesson.root, limit or LIMIT, limit or LIMIT_OF_TEST)
     if build.preset == gpu.PRESET and (reason := gpu.why_skipped(run.stderr)):
         return verdict.without_device(reason, lesson.steps, step)

@@ -8,6 +8,8 @@ from pathlib import Path
 from . import (
     __version__,
     bench,
+    bug,
+    bugs,
     check,
     demo,
     doctor,
@@ -32,7 +34,7 @@ from .state import State
 
 LESSON = "a lesson: 1, 01 or 01_naive_attention"
 COMMANDS = (
-    *("check", "watch", "hint", "solution", "reset", "quiz", "predict"),
+    *("check", "watch", "hint", "solution", "reset", "quiz", "predict", "bug"),
     *("demo", "test", "bench", "profile", "plot", "doctor"),
 )
 EPILOG = """\
@@ -60,7 +62,7 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
     chosen = None if wanted is None else lessons.find(wanted, known)
     match flags.command:
         case None:
-            return overview.show(known, state)
+            return overview.show(known, state, bugs.load(root))
         case "check":
             return check.check(
                 chosen or progress.current(known, state),
@@ -83,6 +85,8 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
             return quiz.quiz(lesson, state, flags.seed, flags.kind, flags.json, flags.answers)
         case "predict":
             return predict.predict(chosen, state, flags.exercise, flags.show)
+        case "bug":
+            return bug.bug(bugs.load(root), state, flags, yes)
         case "test":
             return suite.test(chosen, gpu.build(root) if flags.gpu else Build(root))
         case "bench":
@@ -104,8 +108,8 @@ def _check_command(argv: list[str]) -> None:
         close = difflib.get_close_matches(argv[0], COMMANDS, 1)
         raise UsageError(
             f"There is no command '{argv[0]}'." + (f" Did you mean {close[0]}?" if close else ""),
-            f"The commands are: {', '.join(COMMANDS[:7])},",
-            f"{', '.join(COMMANDS[7:])}",
+            f"The commands are: {', '.join(COMMANDS[:8])},",
+            f"{', '.join(COMMANDS[8:])}",
         )
 
 
@@ -151,6 +155,16 @@ def _parser() -> Parser:
     def on_gpu(command: Parser) -> None:
         command.add_argument("--gpu", action="store_true", help="on a GPU, compiled by nvcc; CUDA lessons only")
 
+    def how_to_check(command: Parser) -> None:
+        command.add_argument("--verbose", action="store_true", help="also show all output of the compiler")
+        command.add_argument(
+            "--sanitize",
+            action="store_true",
+            help="build with the address and undefined-behavior sanitizers: slower, finds accesses out of bounds",
+        )
+        on_gpu(command)
+        _limit(command)
+
     unfinished = "the one last checked that is not right, else the first that is not"
     one = add(
         "check",
@@ -161,14 +175,7 @@ def _parser() -> Parser:
     )
     lesson(one, unfinished)
     one.add_argument("--step", type=int, metavar="K", help="only the tests of step K")
-    one.add_argument("--verbose", action="store_true", help="also show all output of the compiler")
-    one.add_argument(
-        "--sanitize",
-        action="store_true",
-        help="build with the address and undefined-behavior sanitizers: slower, finds accesses out of bounds",
-    )
-    on_gpu(one)
-    _limit(one)
+    how_to_check(one)
     one = add(
         "watch",
         "check at each save",
@@ -218,6 +225,19 @@ def _parser() -> Parser:
     lesson(one)
     one.add_argument("--exercise", action="store_true", help="run your file instead of the solution")
     one.add_argument("--show", action="store_true", help="ask and run nothing; show what was predicted so far")
+    one = add(
+        "bug",
+        "find the bug: ten short kernels with one fault each",
+        "./course bug 03",
+        "Without a number: the kernels, and which faults are found. With one: builds and tests your file of that kernel, and "
+        "shows what the emulator reports. The exit code is 0 if the fault is found, else 1.",
+    )
+    one.add_argument("bug", nargs="?", metavar="NN", help="a kernel: 3 or 03")
+    one.add_argument("--answer", action="store_true", help="show the fault; asks first, --yes agrees in advance")
+    one.add_argument(
+        "--reset", action="store_true", help="put the fault back, and keep a copy of your file; asks first"
+    )
+    how_to_check(one)
     commands.add_parser(
         "demo",
         help="count the bytes moved, live, and show figures; `demo tiles` walks over the tiles, `demo invariant` shows "

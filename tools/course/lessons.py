@@ -58,6 +58,24 @@ class Lesson:
         return self.name.split("_")[0]
 
     @property
+    def label(self) -> str:
+        """What stands before the title."""
+        return self.number
+
+    @property
+    def called(self) -> str:
+        return f"lesson {self.number}"
+
+    @property
+    def key(self) -> str:
+        """What the runner remembers it by."""
+        return self.name
+
+    @property
+    def stub_called(self) -> str:
+        return "the stub"
+
+    @property
     def part(self) -> str:
         return next(title for last, title in PARTS if int(self.number) <= last)
 
@@ -73,6 +91,24 @@ class Lesson:
     @property
     def solution(self) -> str:
         return f"solutions/{self.name}/{self.file}"
+
+    def command(self, name: str) -> str:
+        """The runner's command `name` for this lesson."""
+        return f"./course {name} {self.number}"
+
+    def for_a_hint(self) -> str:
+        return self.command("hint")
+
+    def in_words(self, verdict: str) -> str:
+        return verdict
+
+    def selection(self, step: int | None) -> list[str]:
+        """Which tests of the program are those of the step, or all: an argument for Catch2."""
+        return [f"[step{step}]"] if step else []
+
+    def known_stub(self) -> bytes | None:
+        """The stub, where it is known without git's history."""
+        return None
 
     def in_cuda(self) -> bool:
         return self.file.endswith(".cu")
@@ -94,7 +130,7 @@ class Lesson:
 
     def way_back(self) -> str:
         if self.in_git():
-            return f"To get the empty exercise: ./course reset {self.number}"
+            return f"To get the empty exercise: {self.command('reset')}"
         return "To get the empty exercise, take this file from a fresh download of the course."
 
     def fingerprint(self) -> str:

@@ -1,6 +1,7 @@
 """`./course` alone: the map of the lessons and the next step."""
 
-from . import progress, screen, stub, unwritten, verdict
+from . import bug, progress, screen, stub, unwritten, verdict
+from .bugs import Lab
 from .lessons import Lesson
 from .state import State
 
@@ -27,7 +28,7 @@ def state_of(lesson: Lesson, state: State) -> str:
     return "in progress" + known if done else verdict.NOT_STARTED
 
 
-def show(lessons: list[Lesson], state: State) -> int:
+def show(lessons: list[Lesson], state: State, lab: Lab | None = None) -> int:
     states = {lesson.name: state_of(lesson, state) for lesson in lessons}
     title_width = max((len(lesson.title) for lesson in lessons), default=0)
     part = ""
@@ -41,6 +42,10 @@ def show(lessons: list[Lesson], state: State) -> int:
         command = f": ./course check {lesson.number}" if word.startswith("changed") else ""
         screen.say(name, (screen.mark(word) + word, screen.style(word)), command, indent=2, hang=len(name))
         screen.say((lesson.summary, "dim"), indent=6)
+    if lab:
+        screen.code("")
+        screen.say(("Lab", "bold"))
+        bug.line_of_the_map(lab, state)
     screen.code("")
     _next_step(lessons, states, state)
     return 0

@@ -22,7 +22,7 @@ HINTS = {
 
 
 def heading(lesson: Lesson) -> None:
-    screen.say((f"{lesson.number}  {lesson.title}", "bold"))
+    screen.say((f"{lesson.label}  {lesson.title}", "bold"))
     screen.say(lesson.exercise, indent=4)
 
 
@@ -41,12 +41,13 @@ def verbatim(output: str) -> None:
 def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, seconds: float, warning: str = "") -> None:
     """`warning`: the compiler's, on the student's file."""
     screen.code("")
-    wide = max(len(step.title) for step in found.steps)
+    wide = max((len(step.title) for step in found.steps), default=0)
     for step in found.steps:
         word = RIGHT_SO_FAR if step.state == RIGHT and unwritten.later_steps(lesson, step.number) else step.state
         state = screen.mark(word) + word
         screen.say(f"step {step.number}  {step.title:{wide}}  ", (state, screen.style(word)), indent=4)
-    screen.code("")
+    if found.steps:
+        screen.code("")
     if found.no_device:
         screen.say(f"It compiles. No test ran, for want of a GPU: {found.no_device}.", indent=4)
         screen.code("")
@@ -69,12 +70,12 @@ def tested(lesson: Lesson, found: Verdict, build: Build, only: int | None, secon
         screen.say(f"Not written yet: {', '.join(map(str, parts))}", indent=4)
         screen.code("")
     word, counts = found.word, _counts(found, only)
-    later = unwritten.later_steps(lesson, found.steps[-1].number) if word == RIGHT else []
+    later = unwritten.later_steps(lesson, found.steps[-1].number) if word == RIGHT and found.steps else []
     if later:
         word, counts = RIGHT_SO_FAR, f"{counts}; {unwritten.said(later)}"
     # Where something is right already, what is not started is a step and not the lesson.
     of = f"step {open_step} " if open_step and found.passed else ""
-    _verdict(word, f"{counts} ({seconds:.1f} s)", of)
+    _verdict(lesson.in_words(word), f"{counts} ({seconds:.1f} s)", of)
 
 
 def _counts(found: Verdict, only: int | None) -> str:
@@ -82,7 +83,7 @@ def _counts(found: Verdict, only: int | None) -> str:
     properties = _count(total, "property", "properties")
     if found.stop:
         counts = [f"{found.passed} right"]
-    elif found.passed and found.word != RIGHT and not only:
+    elif found.passed and found.word != RIGHT and found.steps and not only:
         right = sum(step.state == RIGHT for step in found.steps)
         counts = [f"{right} of {_count(len(found.steps), 'step', 'steps')} right", f"{found.passed} of {properties}"]
     else:
@@ -176,7 +177,7 @@ def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) 
         screen.say(f"the test: {relative(stop.property.file, lesson)}:{stop.property.line}", indent=6)
     if build.preset != "sanitize" and re.search("SIGSEGV|SIGABRT|SIGBUS", stop.how):
         screen.say(
-            f"If something is read or written out of bounds, this shows the line: ./course check {lesson.number} --sanitize",
+            f"If something is read or written out of bounds, this shows the line: {lesson.command('check')} --sanitize",
             indent=6,
         )
     if b"cout" in lesson.read_exercise():
@@ -226,7 +227,7 @@ def does_not_compile(lesson: Lesson, error: CompileError | LinkError) -> None:
     if error.more:
         screen.say(
             f"and {_count(error.more, 'more error', 'more errors')}, which may follow from it. "
-            f"All: ./course check {lesson.number} --verbose",
+            f"All: {lesson.command('check')} --verbose",
             indent=4,
         )
     screen.code("")

@@ -23,16 +23,16 @@ def reset(lesson: Lesson, state: State, yes: bool) -> int:
         )
     mine = _read(path)
     if mine == empty:
-        screen.say(f"{lesson.exercise} is the stub already: nothing to do.")
+        screen.say(f"{lesson.exercise} is {lesson.stub_called} already: nothing to do.")
         return 0
     if mine is not None:
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError(
                     f"This would replace {lesson.exercise}, and there is no terminal to ask you on.",
-                    f"To do it: ./course reset {lesson.number} --yes",
+                    f"To do it: {lesson.command('reset')} --yes",
                 )
-            if not screen.confirm(f"Replace {lesson.exercise} by the stub? A copy of your file is kept."):
+            if not screen.confirm(f"Replace {lesson.exercise} by {lesson.stub_called}? A copy of your file is kept."):
                 screen.say("Nothing was changed.")
                 return NOT_RIGHT
         mine = _read(path)  # again: it may have been saved while the question was open
@@ -41,7 +41,7 @@ def reset(lesson: Lesson, state: State, yes: bool) -> int:
         screen.say(f"Your file is kept as {kept}")
     _replace(path, empty)
     progress.forget(state, lesson)
-    screen.say(f"{lesson.exercise} is the stub again.")
+    screen.say(f"{lesson.exercise} is {lesson.stub_called} again.")
     if mine is not None:
         screen.say("To bring your file back:")
         screen.code(f"    cp {kept} {lesson.exercise}")

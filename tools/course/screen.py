@@ -16,9 +16,11 @@ STYLES = {
     "not started": "bold yellow",
     "in progress": "bold cyan",
     "changed": "cyan",
+    "found": "bold green",
+    "not found yet": "bold red",
 }
 BULLET = "· "
-MARKS = {"right": "✓", "wrong": "✗", "does not compile": "✗", "in progress": "…"}
+MARKS = {"right": "✓", "found": "✓", "wrong": "✗", "does not compile": "✗", "in progress": "…"}
 
 # Messages contain square brackets (out[b=0, i=3]): rich must not read them as markup.
 _OPTIONS = {"markup": False, "highlight": False, "emoji": False}

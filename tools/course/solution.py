@@ -22,13 +22,13 @@ def solution(lesson: Lesson, state: State, yes: bool) -> int:
     if not yes and state.verdict(lesson) != verdict.RIGHT:
         if not sys.stdin.isatty():
             raise UsageError(
-                f"This would show the solution of lesson {lesson.number}, and there is no terminal to ask you on.",
-                f"To show it: ./course solution {lesson.number} --yes",
+                f"This would show the solution of {lesson.called}, and there is no terminal to ask you on.",
+                f"To show it: {lesson.command('solution')} --yes",
             )
         if not screen.confirm(
-            f"This shows the solution of lesson {lesson.number}, {lesson.title}, and spoils the exercise. Show it?"
+            f"This shows the solution of {lesson.called}, {lesson.title}, and spoils the exercise. Show it?"
         ):
-            screen.say(f"Not shown. For a hint: ./course hint {lesson.number}")
+            screen.say(f"Not shown. For a hint: {lesson.for_a_hint()}")
             return NOT_RIGHT
     for line in difference:
         screen.code(line, "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[:1], ""))

@@ -40,7 +40,7 @@ class State:
         result of each), hints (those seen), built (the fingerprint of what was built last), warning (the compiler's on it),
         quiz (by kind of question: how often asked, how often right), predictions (in the order in which they were made).
         """
-        return self._load().get(lesson.name, {})
+        return self._load().get(lesson.key, {})
 
     def verdict(self, lesson: Lesson) -> str | None:
         """The last verdict, if it was on the file as it is now."""
@@ -53,7 +53,7 @@ class State:
         """Changes a lesson's record. Two runners may do so at once."""
         with self._locked():
             lessons = self._load()
-            lessons.setdefault(lesson.name, {}).update(changes)
+            lessons.setdefault(lesson.key, {}).update(changes)
             fresh = self.path.with_suffix(f".{os.getpid()}.new")
             fresh.write_text(
                 json.dumps({"version": 1, "lessons": lessons}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"

@@ -14,6 +14,8 @@ def find(lesson: Lesson) -> bytes | None:
     A student may commit work, so HEAD is not always the stub. What is given, lessons/NN_name, students do not change:
     the stub is the exercise as it was when that last changed, or a later version with as many calls of todo().
     """
+    if (known := lesson.known_stub()) is not None:
+        return known
     versions = _versions(lesson)
     if not versions:
         return None
