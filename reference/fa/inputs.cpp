@@ -1,16 +1,47 @@
 #include "fa/inputs.h"
 
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <numbers>
+#include <optional>
 #include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 namespace fa {
 namespace {
 
+// FA_SEED, or nothing.
+std::optional<std::uint64_t> seed_from_environment() {
+  const char* value = std::getenv("FA_SEED");
+  if (value == nullptr || *value == '\0') return {};
+  const std::string_view text(value);
+  std::uint64_t seed{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw std::invalid_argument("FA_SEED = '" + std::string(text) + "': must be a number from 0 to 2^64 - 1");
+  }
+  return seed;
+}
+
+// The seed that a test names, or with FA_SEED one that depends on both: a step of SplitMix64 (Steele, Lea and Flood
+// 2014), which takes no two seeds to the same.
+std::uint64_t mixed(std::uint64_t seed) {
+  const std::optional<std::uint64_t> other = seed_from_environment();
+  if (!other) return seed;
+  std::uint64_t bits = *other + seed * 0x9e3779b97f4a7c15;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
+  return bits ^ bits >> 31;
+}
+
 // std::normal_distribution may differ between standard libraries; the bits of std::mt19937_64 may not.
 class Normal {
  public:
-  explicit Normal(std::uint64_t seed) : bits_(seed) {}
+  explicit Normal(std::uint64_t seed) : bits_(mixed(seed)) {}
 
   double uniform() { return (static_cast<double>(bits_() >> 12) + 0.5) * 0x1p-52; }  // in (0, 1), exact
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "fa/compare.h"
+#include "fa/grading.h"
 #include "fa/inputs.h"
 #include "fa/oracle.h"
 #include "fa/poison.h"

@@ -14,6 +14,7 @@ from . import (
     demo,
     doctor,
     gpu,
+    grade,
     hint,
     lessons,
     overview,
@@ -35,7 +36,7 @@ from .state import State
 LESSON = "a lesson: 1, 01 or 01_naive_attention"
 COMMANDS = (
     *("check", "watch", "hint", "solution", "reset", "quiz", "predict", "bug"),
-    *("demo", "test", "bench", "profile", "plot", "doctor"),
+    *("demo", "test", "bench", "profile", "plot", "grade", "doctor"),
 )
 EPILOG = """\
 Every command takes --help. Exit codes: 0 right or done, 1 not right,
@@ -98,6 +99,8 @@ def run(argv: list[str], root: Path = lessons.ROOT) -> int:
             return profile.profile(chosen, flags.large, changes, flags.exercise, passed_on, flags.json, flags.commit)
         case "plot":
             return bench.plot(chosen, root)
+        case "grade":
+            return grade.grade(grade.options(flags, known), known, root)
         case "doctor":
             return doctor.doctor(root)
 
@@ -280,6 +283,15 @@ def _parser() -> Parser:
     )
     one = add("plot", "make the figures", "./course plot 03")
     lesson(one, "all lessons")
+    one = add(
+        "grade",
+        "give points to what students have handed in, for instructors",
+        "./course grade submissions --lesson 02 --seed autumn --json",
+        "Only the exercises are taken from the submissions; tests and contracts are those of this folder. A step earns its part "
+        "of the lesson's 100 points when all of its tests pass. The exit code is 0 when all was graded, whatever the points, and "
+        "3 if something could not be graded. INSTRUCTOR.md tells more.",
+    )
+    grade.add_arguments(one, LESSON)
     add(
         "doctor",
         "say what is installed and what is missing",

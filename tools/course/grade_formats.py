@@ -1,0 +1,190 @@
+"""Grades as a table, as JSON, as JUnit XML and as Gradescope's results.json. INSTRUCTOR.md describes the fields."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from . import screen
+from .grade_points import FULL, NOT_GRADED, LessonGrade, StepGrade
+from .verdict import RIGHT
+
+SCHEMA = 1
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")  # differs from run to run
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Report:
+    seed: str
+    students: list[str]
+    grades: list[LessonGrade]
+
+    def of(self, student: str) -> list[LessonGrade]:
+        return [one for one in self.grades if one.student == student]
+
+
+def total(grades: list[LessonGrade]) -> float | None:
+    """None where a lesson was not graded."""
+    points = [one.points for one in grades]
+    return None if None in points else round(sum(points), 2)
+
+
+def repeat(one: LessonGrade) -> str:
+    return f"FA_SEED={one.seed} ./course check {one.lesson.number}"
+
+
+def as_json(report: Report) -> str:
+    return (
+        json.dumps(
+            {
+                "schema": SCHEMA,
+                "seed": report.seed,
+                "students": [
+                    {
+                        "name": student,
+                        "points": total(report.of(student)),
+                        "max_points": FULL * len(report.of(student)),
+                        "lessons": [_lesson(one) for one in report.of(student)],
+                    }
+                    for student in report.students
+                ],
+            },
+            indent=2,
+        )
+        + "\n"
+    )
+
+
+def _lesson(one: LessonGrade) -> dict:
+    return {
+        "lesson": one.lesson.name,
+        "file": one.lesson.exercise,
+        "sha256": one.sha256 or None,
+        "verdict": one.word,
+        "reason": _clean(one.reason),
+        "points": one.points,
+        "max_points": FULL,
+        "input_seed": one.seed,
+        "repeat": repeat(one),
+        "steps": [
+            {
+                "step": step.number,
+                "title": step.title,
+                "state": step.state,
+                "points": _points(one, step),
+                "max_points": one.points_of_step,
+                "tests": step.tests,
+                "passed": step.passed,
+                "failed_test": step.test or None,
+                "message": _clean(step.message),
+            }
+            for step in one.steps
+        ],
+    }
+
+
+def _points(one: LessonGrade, step: StepGrade) -> float | None:
+    if one.word == NOT_GRADED:
+        return None
+    return one.points_of_step if step.state == RIGHT else 0.0
+
+
+def junit(report: Report) -> str:
+    """A test suite for each student and lesson, a test case for each step. Not graded is an error, not right a failure."""
+    root = ElementTree.Element("testsuites", name="course grade")
+    for one in report.grades:
+        missed = sum(step.state != RIGHT for step in one.steps)
+        kind = "error" if one.word == NOT_GRADED else "failure"
+        counts = {"failures": "0", "errors": "0", f"{kind}s": str(missed)}
+        name = f"{one.student} {one.lesson.name}"
+        suite = ElementTree.SubElement(root, "testsuite", name=_xml(name), tests=str(len(one.steps)), **counts)
+        for step in one.steps:
+            title = f"step {step.number}: {step.title}"
+            case = ElementTree.SubElement(suite, "testcase", classname=_xml(name), name=_xml(title))
+            if step.state != RIGHT:
+                state = one.word if one.reason else step.state
+                ElementTree.SubElement(case, kind, message=state).text = _xml(_told(one, step))
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def gradescope(report: Report) -> str:
+    """A test for each step. Without a score where something was not graded, since any would be wrong."""
+    grades = report.grades
+    document = {
+        "output": "" if grades else "No exercise was handed in.",
+        "output_format": "text",
+        "visibility": "visible",
+        "tests": [
+            {
+                "name": f"{one.lesson.number} step {step.number}: {step.title}",
+                "score": _points(one, step) or 0.0,
+                "max_score": one.points_of_step,
+                "status": "passed" if step.state == RIGHT else "failed",
+                "output": step.state if step.state == RIGHT else _told(one, step),
+                "visibility": "visible",
+            }
+            for one in grades
+            for step in one.steps
+        ],
+    }
+    points = total(grades)
+    if points is None:
+        document["output"] = "Not graded, for a reason of the machine. Submit again, or tell your instructor."
+    return json.dumps({"score": points or 0.0} | document, indent=2) + "\n"
+
+
+def _told(one: LessonGrade, step: StepGrade) -> str:
+    if one.reason:
+        return _clean(f"{one.word}: {one.reason}")
+    return _clean(
+        f"{step.state}, {step.passed} of {step.tests} tests passed\n{step.test}\n{step.message}\n{repeat(one)}"
+    )
+
+
+def show(report: Report) -> None:
+    for student in report.students:
+        grades = report.of(student)
+        points = total(grades)
+        screen.say((_line(student), "bold"), f"  {_number(points)} of {FULL * len(grades)} points")
+        if not grades:
+            screen.say("no exercise was handed in", indent=2)
+        for one in grades:
+            word = (screen.mark(one.word) + one.word, screen.style(one.word))
+            screen.say(f"{one.lesson.number}  {_number(one.points):>6}  ", word, indent=2)
+            for line in _details(one):
+                screen.say(line, indent=14)
+        screen.code("")
+
+
+def _details(one: LessonGrade) -> Iterator[str]:
+    if one.reason:
+        yield from map(_line, one.reason.splitlines())
+    for step in () if one.reason else one.steps:
+        if step.state != RIGHT:
+            yield f"step {step.number}, {step.title}: {step.state}, {step.passed} of {step.tests} tests passed"
+            if step.state != "not started":
+                yield f"  {step.test}"
+                yield from (f"  {_line(line)}" for line in step.message.splitlines()[:3])
+    if not one.reason and any(step.state == "wrong" for step in one.steps):
+        yield f"again, with this file in exercises/: {repeat(one)}"
+
+
+def _number(points: float | None) -> str:
+    return "-" if points is None else f"{points:g}"
+
+
+def _clean(text: str) -> str:
+    """Without what differs from run to run, and without characters that a document cannot hold."""
+    return _ADDRESS.sub("0x...", _xml(text))
+
+
+def _line(text: str) -> str:
+    """For a terminal: no control characters, which a submission could have chosen."""
+    return "".join(one if one.isprintable() else "?" for one in _clean(text))
+
+
+def _xml(text: str) -> str:
+    return _NOT_IN_XML.sub("?", text)
