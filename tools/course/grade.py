@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,8 +21,6 @@ from .verdict import DOES_NOT_COMPILE, NOT_STARTED, RIGHT, WRONG
 
 LIMIT = 60.0  # seconds, for the tests of a step, and for compiling
 MEMORY = 2048  # MB of address space
-# As tools/checks/lessons.py demands: a name in one string, and the tag of one step.
-_TEST_CASE = re.compile(r'^TEST_CASE\("((?:[^"\\]|\\.)*)",\s*"\[step(\d+)\]', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -109,6 +106,7 @@ class Grader:
         self.build = Build(root)
         self.limits = Limits(options.limit, options.memory)
         self.workshops: dict[str, grade_build.Workshop | InternalError] = {}
+        self.cases: dict[str, dict[int, list[str]]] = {}  # of a lesson, for each step the names of its tests
 
     def grade(self, submissions: list[Submission]) -> list[LessonGrade]:
         """In the order of the submissions. Whatever fails for one of them is told there; the others are graded."""
@@ -133,6 +131,7 @@ class Grader:
                 self.build.fail(target, built)
             compiling = Limits(self.limits.seconds, self.limits.memory, grade_build.FILE_LIMIT)
             workshop = grade_build.Workshop(self.build, lesson, compiling)
+            self.cases[lesson.name] = grade_build.tests_of(lesson, self.build.binary(target))
             with screen.progress(f"trying the solution of lesson {lesson.number}"), _scratch() as folder:
                 program = workshop.finish(self.build.folder / workshop.solution, folder)
                 steps = self._test(lesson, program, folder, self._seed(first))
@@ -177,7 +176,7 @@ class Grader:
 
     def _test(self, lesson: Lesson, program: Path, folder: Path, seed: int) -> tuple[StepGrade, ...]:
         """Each step in a process of its own, so that one that crashes costs no other."""
-        cases = tests_of(lesson)
+        cases = self.cases[lesson.name]
         empty = folder / "home"
         empty.mkdir()
         return tuple(
@@ -200,18 +199,6 @@ class Grader:
         return StepGrade(
             number, title, NOT_STARTED if not_started else WRONG, len(names), len(ran.passed), missed, message
         )
-
-
-def tests_of(lesson: Lesson) -> dict[int, list[str]]:
-    """The names of each step's tests: from their source, since the program to ask is the submission's, too."""
-    text = (lesson.folder / "test.cpp").read_text(encoding="utf-8")
-    found: dict[int, list[str]] = {step: [] for step in range(1, len(lesson.steps) + 1)}
-    for name, step in _TEST_CASE.findall(text):
-        found[int(step)].append(re.sub(r"\\(.)", r"\1", name))
-    for step, names in found.items():
-        if not names:
-            raise InternalError(f"No test has the tag [step{step}] in lessons/{lesson.name}/test.cpp.")
-    return found
 
 
 @contextmanager

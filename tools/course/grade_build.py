@@ -6,6 +6,7 @@ import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 from . import compiler, grade_sandbox
 from .build import _MACHINE, Build
@@ -69,8 +70,7 @@ class Workshop:
         dependencies = folder / "dependencies.txt"
         places = {"-o": str(made), "-c": str(source)}
         command = [places.get(before, word) for before, word in zip(["", *self.compile], self.compile, strict=False)]
-        # In messages the file has the name that it has in the course, wherever it lies.
-        command += ["-fdiagnostics-color=never", "-MD", "-MF", str(dependencies), f"-ffile-prefix-map={folder}/="]
+        command += ["-fdiagnostics-color=never", "-MD", "-MF", str(dependencies)]
         ran = grade_sandbox.tool(command, folder, folder, self.limits)
         if ran.timed_out:
             raise DoesNotCompile(f"compiling was ended after {self.limits.seconds:g} s")
@@ -195,6 +195,18 @@ class Workshop:
         wanted = {one.name for one in theirs if one.kind == "U"}
         contract = {one.name for one in _symbols(self.folder / self.solution) if one.kind in "TWDB"} & wanted
         return contract, {one.name for one in theirs if one.kind in "uV"}
+
+
+def tests_of(lesson: Lesson, program: Path) -> dict[int, list[str]]:
+    """The names of each step's tests, from the program with the solution: that of a submission could lie."""
+    found: dict[int, list[str]] = {step: [] for step in range(1, len(lesson.steps) + 1)}
+    for case in ElementTree.fromstring(_output([str(program), "--list-tests", "--reporter", "xml"])).iter("TestCase"):
+        tag = re.search(r"\[step(\d+)\]", case.findtext("Tags", ""))
+        found[int(tag[1])].append(case.findtext("Name", ""))
+    for step, names in found.items():
+        if not names:
+            raise InternalError(f"No test of lesson {lesson.number} has the tag [step{step}].")
+    return found
 
 
 def _symbols(file: Path) -> list[Symbol]:
