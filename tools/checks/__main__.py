@@ -21,6 +21,7 @@ CHECKS = {
     "formatting": "C++ and Python are formatted",
     "tools": "the tests of the runner and of these checks pass",
     "stubs": "stubs compile, are reported as not started, and fail",
+    "grading": "submissions get the points that they have earned, also hostile ones",
     "mistakes": "each cataloged mistake is caught by the test that is meant to",
     "lab": "each kernel of find_the_bug fails by the report that the text quotes; its solution passes, in any order of threads",
     "rungs": "each step by which a solution got fast still compiles and is right",

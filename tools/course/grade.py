@@ -19,7 +19,8 @@ from .lessons import Lesson, find
 from .parser import Parser
 from .verdict import DOES_NOT_COMPILE, NOT_STARTED, RIGHT, WRONG
 
-LIMIT = 60.0  # seconds, for the tests of a step, and for compiling
+LIMIT = 60.0  # seconds, for the tests of a step
+COMPILE_LIMIT = 120.0  # at least; it has nothing to do with what is being tested
 MEMORY = 2048  # MB of address space
 
 
@@ -47,7 +48,7 @@ def add_arguments(command: Parser, lesson: str) -> None:
     add("--gradescope", "also write those of one student to FILE, for Gradescope", type=Path, metavar="FILE")
     drawn = "random inputs in tests are drawn from this and the student's name (default: empty)"
     add("--seed", drawn, default="", metavar="TEXT")
-    limit = f"end compiling, and the tests of a step, after this time (default: {LIMIT:g})"
+    limit = f"end the tests of a step after this time (default: {LIMIT:g})"
     add("--limit", limit, type=float, default=LIMIT, metavar="SECONDS")
     memory = f"the address space that a program may take (default: {MEMORY})"
     add("--memory", memory, type=int, default=MEMORY, metavar="MB")
@@ -129,7 +130,7 @@ class Grader:
             built = self.build.target(target, what=f"building the tests of lesson {lesson.number}")
             if not built.ok:
                 self.build.fail(target, built)
-            compiling = Limits(self.limits.seconds, self.limits.memory, grade_build.FILE_LIMIT)
+            compiling = Limits(max(COMPILE_LIMIT, self.limits.seconds), self.limits.memory, grade_build.FILE_LIMIT)
             workshop = grade_build.Workshop(self.build, lesson, compiling)
             self.cases[lesson.name] = grade_build.tests_of(lesson, self.build.binary(target))
             with screen.progress(f"trying the solution of lesson {lesson.number}"), _scratch() as folder:

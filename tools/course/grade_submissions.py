@@ -97,8 +97,11 @@ def _read(folder: Path, place: str) -> bytes:
             inner = _open(part, os.O_DIRECTORY, at)
             os.close(at)
             at = inner
-        with open(_open(file, os.O_NONBLOCK, at), "rb") as source:
+        source = _open(file, os.O_NONBLOCK, at)
+        try:
             return _content(source)
+        finally:
+            os.close(source)
     finally:
         os.close(at)
 
@@ -114,10 +117,11 @@ def _open(part: str, flags: int, at: int) -> int:
         raise
 
 
-def _content(source) -> bytes:
-    if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+def _content(source: int) -> bytes:
+    if not stat.S_ISREG(os.fstat(source).st_mode):
         raise _Refused("must be a file")
-    data = source.read(MOST_BYTES + 1)
+    with open(source, "rb", closefd=False) as file:
+        data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise _Refused(f"must be at most {MOST_BYTES:,} bytes")
     return data

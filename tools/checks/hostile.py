@@ -1,0 +1,173 @@
+"""Submissions for lesson 02 that want points which they have not earned, or do harm. Each says what it must get."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = "online_softmax.cpp"
+LAST_STEP = "float log_sum_exp(AttentionState state) {\n"
+FIRST_STEP = "                  fa::Index N) {\n"  # of safe_softmax, the first function that has this line
+
+
+@dataclass(frozen=True)
+class Hostile:
+    name: str
+    word: str
+    points: float
+    make: Callable[[str, str], str]  # from the texts of stub and solution
+
+
+def _start(code: str, headers: str = "") -> Callable[[str, str], str]:
+    """The stub, and `code` before main()."""
+    return lambda stub, solution: (
+        f"{_include(headers)}{stub}\nnamespace {{ const int begun = [] {{ {code} return 0; }}(); }}\n"
+    )
+
+
+def _beside(code: str, headers: str = "") -> Callable[[str, str], str]:
+    """The stub, and `code` at the end of the file."""
+    return lambda stub, solution: f"{_include(headers)}{stub}\n{code}\n"
+
+
+def _in_last_step(code: str, headers: str = "", above: str = "") -> Callable[[str, str], str]:
+    """The solution, but step 6 begins with `code`."""
+    return lambda stub, solution: (
+        _include(headers)
+        + solution.replace("namespace lesson {", f"{above}\nnamespace lesson {{", 1).replace(
+            LAST_STEP, LAST_STEP + code, 1
+        )
+    )
+
+
+def _include(headers: str) -> str:
+    return "".join(f"#include <{header}>\n" for header in headers.split())
+
+
+PASSED = """
+  std::puts("<?xml version=\\"1.0\\"?><Catch2TestRun name=\\"t\\"><OverallResultsCases successes=\\"33\\" failures=\\"0\\"/>"
+            "</Catch2TestRun>All tests passed");
+  std::fflush(stdout);
+"""
+EVERYWHERE = """
+  for (int file = 0; file < 1024; ++file) {
+    for (const char* line : {"ready\\n", "passed\\n", "00000000000000000000000000000000\\n"}) {
+      [[maybe_unused]] const auto written = write(file, line, std::strlen(line));
+    }
+  }
+"""
+# Reads what is left of the tokens, of the environment and of the pipes, and sends it back.
+LOOK_AROUND = """
+  for (const char* name : {"/proc/self/environ", "/proc/self/cmdline", "/proc/self/fd/3", "/proc/self/fd/4",
+                           "/proc/self/fd/5", "/proc/self/fd/6"}) {
+    char found[65536];
+    const int file = open(name, O_RDONLY | O_NONBLOCK);
+    const auto size = read(file, found, sizeof found);
+    for (int to = 0; to < 64; ++to) {
+      [[maybe_unused]] const auto written = write(to, found, size > 0 ? std::size_t(size) : 0);
+    }
+  }
+  if (std::getenv("FA_GRADING")) _exit(0);
+"""
+SURVIVE = """
+  if (fork() == 0) {
+    setsid();
+    for (;;) pause();
+  }
+  std::system("sleep 1000 &");
+"""
+ATTACK_PARENT = """
+  kill(getppid(), SIGKILL);
+  kill(-1, SIGTERM);
+  ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr);
+"""
+# If it could write anywhere, it would end in a crash.
+WRITE_FILES = """
+  for (const char* name : {"grade.json", "/tmp/grade.json", "../tests", FILE}) {
+    if (std::FILE* file = std::fopen(name, "a")) std::abort();
+  }
+  if (std::remove(FILE) == 0) std::abort();
+""".replace("FILE}", "__FILE__}").replace("(FILE)", "(__FILE__)")
+# Functions that the tests call, defined once more: they must stay the submission's own.
+REPLACE = """
+namespace fa {
+Comparison compare(std::string_view, std::span<const float>, std::span<const double>, std::initializer_list<Extent>,
+                   Tolerance) {
+  return {.ok = true};
+}
+}  // namespace fa
+extern "C" double exp(double) noexcept { return 0; }
+extern "C" long write(int, const void*, unsigned long size) { return long(size); }
+int main() { return 0; }
+"""
+FORGED_TYPE = """
+  // The name of the exception by which Catch2 leaves a test that has failed already.
+  static abi::__class_type_info type("N5Catch20TestFailureExceptionE");
+  abi::__cxa_throw(abi::__cxa_allocate_exception(8), &type, nullptr);
+"""
+EAT = """
+  std::vector<std::vector<char>> all;
+  for (;;) all.emplace_back(1 << 26, char(1));
+"""
+RECURSE = "int deeper(volatile int* n) { volatile int here = *n + 1; return deeper(&here) + here; }"
+REACHED = "../../solutions/02_online_softmax/online_softmax.cpp"
+
+SUBMISSIONS = (
+    Hostile("prints_passed", "wrong", 0, _start(PASSED + "_exit(0);", "cstdio unistd.h")),
+    Hostile("exits_at_exit", "wrong", 0, _start("std::atexit([] { _exit(0); });", "cstdlib unistd.h")),
+    Hostile("exits", "wrong", 83.33, _in_last_step(PASSED + "std::exit(0);", "cstdio cstdlib")),
+    Hostile("exits_at_once", "wrong", 83.33, _in_last_step("std::_Exit(0);", "cstdlib")),
+    Hostile("writes_everywhere", "wrong", 83.33, _in_last_step(EVERYWHERE + "return 0;", "cstring unistd.h")),
+    Hostile("begins_first", "wrong", 0, _beside(
+        f"[[gnu::constructor(101)]] static void first() {{ {EVERYWHERE} {LOOK_AROUND} }}",
+        "cstdlib cstring fcntl.h unistd.h")),
+    Hostile("looks_around", "wrong", 83.33, _in_last_step(LOOK_AROUND + "return 0;", "cstdlib fcntl.h unistd.h")),
+    Hostile("before_everything", "refused", 0, _beside(
+        '[[gnu::section(".preinit_array"), gnu::used]] static void (*const early)() = [] {};')),
+    Hostile("while_loading", "refused", 0, _beside(
+        'extern "C" { static int one() { return 1; } static int (*choose())() { return one; } '
+        'int chosen() __attribute__((ifunc("choose"))); }')),
+    Hostile("own_main", "not started", 0, _beside(REPLACE, "fa/compare.h")),
+    Hostile("replaces", "wrong", 83.33, _in_last_step("return 7;", "fa/compare.h", REPLACE)),
+    Hostile("throws_from_catch", "refused", 0, _in_last_step(
+        "throw Catch::TestFailureException{};", "", "namespace Catch { struct TestFailureException {}; }")),
+    Hostile("forges_a_type", "wrong", 83.33, _in_last_step(FORGED_TYPE, "cxxabi.h")),
+    Hostile("calls_the_harness", "refused", 0, _in_last_step(
+        "fa::grading::body_ended();", "", "namespace fa::grading { void body_ended(); }")),
+    Hostile("survives", "right", 100, _in_last_step(SURVIVE, "cstdlib unistd.h")),
+    Hostile("attacks_the_parent", "right", 100, _in_last_step(ATTACK_PARENT, "csignal sys/ptrace.h unistd.h")),
+    Hostile("writes_files", "right", 100, _in_last_step(WRITE_FILES, "cstdio cstdlib")),
+    Hostile("loops", "wrong", 83.33, _in_last_step("for (volatile int on = 1; on;) {}")),
+    Hostile("eats_memory", "wrong", 83.33, _in_last_step(EAT, "vector")),
+    Hostile("recurses", "wrong", 83.33, _in_last_step("int n = 0; return float(deeper(&n));", "", RECURSE)),
+    Hostile("floods", "right", 100, _in_last_step(
+        'for (int n = 0; n < 20000; ++n) std::printf("%1000d\\n", n), std::fprintf(stderr, "%1000d\\n", n);', "cstdio")),
+    Hostile("includes_the_solution", "refused", 0, lambda stub, solution: f'#include "{REACHED}"\n'),
+    Hostile("includes_without_end", "does not compile", 0, lambda stub, solution: '#include "/dev/zero"\n'),
+    Hostile("does_not_compile", "does not compile", 0, lambda stub, solution: solution + "int x = y;\n"),
+)  # fmt: skip
+FOLDER_SUBMISSIONS = {
+    "a_link": "refused",
+    "a_folder": "refused",
+    "a_pipe": "refused",
+    "huge": "refused",
+    "nothing": "missing",
+}
+
+
+def write(folder: Path, stub: str, solution: str, solution_file: Path) -> None:
+    """A class folder. Each student has tests of their own, too, which nobody is to look at."""
+    for one in SUBMISSIONS:
+        student = folder / one.name
+        (student / "lessons/02_online_softmax").mkdir(parents=True)
+        (student / "lessons/02_online_softmax/test.cpp").write_text("")
+        exercise = student / "exercises/02_online_softmax" / FILE
+        exercise.parent.mkdir(parents=True)
+        exercise.write_text(one.make(stub, solution))
+    places = {name: folder / name / FILE for name in FOLDER_SUBMISSIONS}
+    for place in places.values():
+        place.parent.mkdir()
+    places["a_link"].symlink_to(solution_file)
+    places["a_folder"].mkdir()
+    os.mkfifo(places["a_pipe"])
+    places["huge"].write_bytes(b"//" * 600_000)
