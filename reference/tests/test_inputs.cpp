@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -201,5 +203,38 @@ TEST_CASE("one-hot: out is the value of the last visible key, exactly") {
         }
       }
     }
+  }
+}
+
+namespace {
+
+// The first of the values, with FA_SEED as it is given.
+std::vector<float> values_with(const char* other, std::uint64_t seed) {
+  setenv("FA_SEED", other, 1);
+  const std::vector<float> values = fa::normal_values(100, seed);
+  unsetenv("FA_SEED");
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("FA_SEED gives other numbers, the same ones each time, and not those of another seed") {
+  const std::vector<float> plain = fa::normal_values(100, 1), other = values_with("7", 1);
+  CHECK(values_with("", 1) == plain);
+  CHECK(values_with("7", 1) == other);
+  std::vector<std::vector<float>> all{plain, fa::normal_values(100, 2), other};
+  for (const char* number : {"0", "1", "8", "18446744073709551615"}) all.push_back(values_with(number, 1));
+  for (const char* number : {"0", "7"}) all.push_back(values_with(number, 2));
+  std::sort(all.begin(), all.end());
+  CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+  CHECK(std::abs(moment(values_with("12345", 3), 1)) < 0.4);
+}
+
+TEST_CASE("an FA_SEED that is not understood is rejected") {
+  for (const char* wrong : {"x", "-1", "1.5", " 1", "18446744073709551616"}) {
+    CAPTURE(wrong);
+    setenv("FA_SEED", wrong, 1);
+    fa::check_rejects([] { fa::normal_values(1, 1); }, "FA_SEED = '" + std::string(wrong) + "': must be a number");
+    unsetenv("FA_SEED");
   }
 }

@@ -18,7 +18,7 @@ _DAMAGED = re.compile(
 _FULL = "The disk is full."
 _ROOM = 1024 * 1024  # bytes; below this, tools fail in ways that do not name the cause
 _DOCTOR = "To see what is missing: ./course doctor"
-_MACHINE = {
+MACHINE = {
     "No CMAKE_CXX_COMPILER could be found": "There is no C++ compiler.",
     "No space left on device": _FULL,
     "Read-only file system": "The course lies on a read-only file system.",
@@ -143,7 +143,7 @@ class Build:
         """Raises if a full disk, a missing compiler or the like is why a tool failed."""
         if shutil.disk_usage(self.folder if self.folder.exists() else self.root).free < _ROOM:
             raise InternalError(_FULL, self._where(log))
-        for sign, message in _MACHINE.items():
+        for sign, message in MACHINE.items():
             if sign in output:
                 raise InternalError(message, self._where(log), _DOCTOR)
 

@@ -66,6 +66,8 @@ def check(
         _say_next_on_gpu(lesson, state, word)
     elif settings := sorted(name for name in os.environ if name.startswith("FA_SIMT_")):
         screen.note(f"{', '.join(settings)} changed how the emulator ran, so this verdict is not remembered.")
+    elif "FA_SEED" in os.environ:
+        screen.note("FA_SEED changed the inputs, so this verdict is not remembered.")
     else:
         progress.remember(state, lesson, before, word, steps, step)
         (say_next or _say_next)(lesson, state, word)

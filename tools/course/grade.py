@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -70,6 +71,8 @@ def options(flags: Namespace, known: list[Lesson]) -> Options:
 
 def grade(options: Options, known: list[Lesson], root: Path) -> int:
     _validate(options)
+    if sys.platform != "linux":
+        raise InternalError("Grading needs Linux, whose limits and filters keep a submission in its place.")
     students = grade_submissions.students(options.paths, options.lessons or known)
     if options.gradescope and len(students) != 1:
         raise UsageError(f"--gradescope is for one student, and there are {len(students)}.")
@@ -117,9 +120,13 @@ class Grader:
                     self.workshops[one.lesson.name] = self._set_up(one)
             with screen.progress("grading") as update, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
                 graded = []
-                for number, grade in enumerate(pool.map(self._grade_one, submissions), 1):
-                    graded.append(grade)
-                    update(number, len(submissions))
+                try:
+                    for number, grade in enumerate(pool.map(self._grade_one, submissions), 1):
+                        graded.append(grade)
+                        update(number, len(submissions))
+                except BaseException:  # Ctrl-C, too
+                    grade_sandbox.end_all()
+                    raise
                 return graded
 
     def _set_up(self, first: Submission) -> grade_build.Workshop | InternalError:
@@ -194,7 +201,9 @@ class Grader:
         missed = next((name for name in names if name not in ran.passed), None)
         if missed is None:
             return StepGrade(number, title, RIGHT, len(names), len(names))
-        message = ran.failed.get(missed) or ran.stop or "it did not run to its end"
+        message = (
+            ran.failed.get(missed, "").replace(f"{program.parent}/", "") or ran.stop or "it did not run to its end"
+        )
         others = [ran.failed.get(name, "") for name in names if name not in ran.passed]
         not_started = not ran.stop and all(one.startswith("not started:") for one in others)
         return StepGrade(

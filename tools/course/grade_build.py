@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from . import compiler, grade_sandbox
-from .build import _MACHINE, Build
+from .build import MACHINE, Build
 from .errors import InternalError
 from .grade_sandbox import Limits
 from .lessons import Lesson
@@ -19,8 +19,9 @@ FILE_LIMIT = 256  # MB, of an object file or a program
 # What a submission may not use, as the compiler spells it in its symbols. All else it may define as it likes: that stays
 # its own.
 FORBIDDEN = {
-    "5Catch": "Catch2, with which the tests are written",
-    "2fa7grading": "fa::grading, which vouches for the tests",
+    "N5Catch": "Catch2, with which the tests are written",
+    "NK5Catch": "Catch2, with which the tests are written",
+    "N2fa7grading": "fa::grading, which vouches for the tests",
     "attention_forward_oracle": "the oracle with which the tests compare",
     "attention_backward_oracle": "the oracle with which the tests compare",
     "2fa4simt8settings": "the settings of the emulator",
@@ -123,13 +124,15 @@ class Workshop:
         self._blame_machine(ran.text)
         error = compiler.diagnose(ran.text, folder, self.lesson.file)
         if isinstance(error, compiler.CompileError):
-            return f"{error.first.place()}: {error.first.message}".replace(f"{self.root}/", "")
+            return f"{error.first.place()}: {error.first.message}".replace(f"{self.root}/", "").replace(
+                f"{folder}/", ""
+            )
         if "internal compiler error" in ran.text or ran.code < 0 or ran.code > 128:
             return "the compiler crashed"
         raise InternalError("The compiler failed.", *compiler.first_complaint(ran.text))
 
     def _blame_machine(self, text: str) -> None:
-        for sign, message in _MACHINE.items():
+        for sign, message in MACHINE.items():
             if sign in text:
                 raise InternalError(message)
 
@@ -148,6 +151,8 @@ class Workshop:
         for one in symbols:
             if one.kind == "i":
                 raise Refused("defines a function that is chosen while the program is loaded (ifunc)")
+            if one.kind == "C":
+                raise Refused("defines a common symbol, which the linker merges with others")
             for sign, what in FORBIDDEN.items():
                 if sign in one.name:
                     raise Refused(f"uses {what}")

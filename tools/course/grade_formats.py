@@ -111,16 +111,22 @@ def junit(report: Report) -> str:
 
 
 def gradescope(report: Report) -> str:
-    """A test for each step. Without a score where something was not graded, since any would be wrong."""
+    """A test for each step. If something was not graded, there is no score, since any would be
+    wrong: Gradescope then says that the autograder has failed."""
     grades = report.grades
+    points = total(grades)
+    if points is None:
+        said = "Not graded, for a reason of the machine. Submit again, or tell your instructor."
+        return json.dumps({"output": said, "output_format": "text", "visibility": "visible"}, indent=2) + "\n"
     document = {
+        "score": points,
         "output": "" if grades else "No exercise was handed in.",
         "output_format": "text",
         "visibility": "visible",
         "tests": [
             {
                 "name": f"{one.lesson.number} step {step.number}: {step.title}",
-                "score": _points(one, step) or 0.0,
+                "score": _points(one, step),
                 "max_score": one.points_of_step,
                 "status": "passed" if step.state == RIGHT else "failed",
                 "output": step.state if step.state == RIGHT else _told(one, step),
@@ -130,10 +136,7 @@ def gradescope(report: Report) -> str:
             for step in one.steps
         ],
     }
-    points = total(grades)
-    if points is None:
-        document["output"] = "Not graded, for a reason of the machine. Submit again, or tell your instructor."
-    return json.dumps({"score": points or 0.0} | document, indent=2) + "\n"
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _told(one: LessonGrade, step: StepGrade) -> str:

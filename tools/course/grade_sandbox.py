@@ -8,6 +8,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from . import process
 from .errors import InternalError
@@ -17,6 +18,9 @@ MOST_OUTPUT = 1 << 20  # bytes that are kept of what a compiler says
 # Limits hold for the program and for all that it starts.
 LIMITED = 'ulimit -c 0 && ulimit -v "$1" && ulimit -t "$2" && ulimit -f "$3" && shift 3 && exec "$@"'
 BLOCK = 512  # bytes: the unit of ulimit -f
+
+_running: set[subprocess.Popen] = set()
+_ended = Event()
 
 
 @dataclass(frozen=True)
@@ -101,20 +105,36 @@ def tests(binary: Path, step: int, names: list[str], folder: Path, limits: Limit
     return ran
 
 
+def end_all() -> None:
+    """Ends what runs, for good: a thread that waits for it goes on, and can start nothing more."""
+    _ended.set()
+    for child in list(_running):
+        _kill(child)
+
+
 def _start(command: list[str], cwd: Path, own: dict[str, str], **options) -> subprocess.Popen:
+    if _ended.is_set():
+        raise InternalError("Grading was interrupted.")
     try:
-        return subprocess.Popen(command, cwd=cwd, env=own, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+        child = subprocess.Popen(command, cwd=cwd, env=own, stdin=subprocess.DEVNULL, start_new_session=True, **options)
     except OSError as error:
         raise InternalError(f"Cannot run {command[0]}: {error.strerror}.") from None
+    _running.add(child)
+    return child
 
 
 def _end(child: subprocess.Popen) -> None:
+    _kill(child)
+    child.wait()
+    _running.discard(child)
+
+
+def _kill(child: subprocess.Popen) -> None:
     """The whole group: also what the program has started."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    child.wait()
 
 
 def _answers(child: subprocess.Popen, pipe: int, seconds: float) -> tuple[bytes, bool]:
@@ -158,8 +178,8 @@ def _read(said: bytes, tokens: dict[str, str]) -> Ran:
 def _stop(code: int, timed_out: bool, ran: Ran, limits: Limits) -> str:
     if timed_out:
         return f"the program was ended after {limits.seconds:g} s"
-    if code == -signal.SIGXCPU:
-        return f"the program was ended after {max(1, int(2 * limits.seconds))} s of the processor"
+    if code in (-signal.SIGKILL, -signal.SIGXCPU):
+        return "the program was ended by the system: it took too much memory, or too much time of the processor"
     if code < 0:
         return f"the program crashed ({process.signal_name(code)})"
     return ""
