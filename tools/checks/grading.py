@@ -38,7 +38,7 @@ def hostile_ones(folder: Path) -> Iterator[Result]:
         one = got.get(name, {})
         found = (one.get("verdict"), one.get("points"))
         yield Result(
-            f"hostile: {name}", found == expected, f"{found}, expected {expected}\n{json.dumps(one, indent=1)}"
+            f"hostile: {name}", found == expected, f"{found}, expected {expected}\n{one}"
         )
     left = survivors()
     yield Result("no program of a submission survives", not left, "\n".join(left))

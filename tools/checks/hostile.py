@@ -114,7 +114,7 @@ REACHED = "../../solutions/02_online_softmax/online_softmax.cpp"
 
 SUBMISSIONS = (
     Hostile("prints_passed", "wrong", 0, _start(PASSED + "_exit(0);", "cstdio unistd.h")),
-    Hostile("exits_at_exit", "wrong", 0, _start("std::atexit([] { _exit(0); });", "cstdlib unistd.h")),
+    Hostile("exits_at_exit", "not started", 0, _start("std::atexit([] { _exit(0); });", "cstdlib unistd.h")),
     Hostile("exits", "wrong", 83.33, _in_last_step(PASSED + "std::exit(0);", "cstdio cstdlib")),
     Hostile("exits_at_once", "wrong", 83.33, _in_last_step("std::_Exit(0);", "cstdlib")),
     Hostile("writes_everywhere", "wrong", 83.33, _in_last_step(EVERYWHERE + "return 0;", "cstring unistd.h")),

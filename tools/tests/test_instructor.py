@@ -1,5 +1,6 @@
-"""INSTRUCTOR.md: its commands exist, and so do its figures and files; its loop grades what was handed in."""
+"""INSTRUCTOR.md: its commands exist, and so do its figures and files; its recipes for grading grade what was handed in."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -7,13 +8,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from course import cli, demo_invariant, demo_tiles, demo_traffic, screen
+from course import cli, demo_invariant, demo_tiles, demo_traffic, grade_formats, grade_points, lessons, screen
 from course.lessons import ROOT
 
 TEXT = (ROOT / "INSTRUCTOR.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-# In place of the course: a file that says "right" is right.
-COURSE = "#!/bin/sh\ngrep -q right exercises/04_counting_bytes/attention_forward.cpp\n"
+# In place of the course: what it was asked, a word a line.
+COURSE = "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"
 
 
 class Commands(unittest.TestCase):
@@ -28,7 +29,7 @@ class Commands(unittest.TestCase):
         for command in commands:
             with self.subTest(" ".join(command)):
                 arguments, _, _ = cli._global_flags(command)
-                if arguments[0] != "demo":
+                if arguments[:1] != ["demo"]:
                     cli._parser().parse_args(arguments)
                     continue
                 demonstrations = {"tiles": demo_tiles, "invariant": demo_invariant}
@@ -48,21 +49,49 @@ class Commands(unittest.TestCase):
 
 
 class Grading(unittest.TestCase):
-    def test_each_submission_is_graded_by_its_own_file(self):
+    def recipe(self, name):
+        (script,) = [block for block in BLOCKS if block.startswith("#!") and name in block]
+        return script
+
+    def test_gradescope_runs_the_submission_under_the_number_of_its_student(self):
         root = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        (root / "exercises/04_counting_bytes").mkdir(parents=True)
-        (root / "course").write_text(COURSE)
-        (root / "course").chmod(0o755)
-        for name, text in (("16", "right"), ("17", None), ("18 b", "wrong")):
-            (root / "submissions" / name).mkdir(parents=True)
-            if text:
-                (root / "submissions" / name / "attention_forward.cpp").write_text(text)
-        (loop,) = [block for block in BLOCKS if "submissions" in block]
-        ran = subprocess.run(["sh", "-c", loop], cwd=root, capture_output=True, text=True, check=True)
-        steps = ("all", "step 1", "step 2", "step 3", "step 4")
-        wanted = [f"{name}, {step}: {code}" for name, code in (("16", 0), ("18 b", 1)) for step in steps]
-        self.assertEqual(ran.stdout.splitlines(), wanted)
-        self.assertIn("submissions/17", ran.stderr)
+        for folder in ("source/course", "submission", "results"):
+            (root / folder).mkdir(parents=True)
+        (root / "submission/online_softmax.cpp").write_text("text")
+        (root / "source/seed.txt").write_text("autumn, group B\n")
+        (root / "submission_metadata.json").write_text('{"users": [{"id": 1234, "name": "a name"}]}')
+        course = root / "source/course/course"
+        course.write_text(COURSE)
+        course.chmod(0o755)
+        script = (
+            self.recipe("results.json").replace("/autograder", str(root)).replace("/tmp/submissions", f"{root}/all")
+        )
+        ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        flags = cli._parser().parse_args(ran.stdout.splitlines())
+        self.assertEqual((flags.seed, flags.gradescope), ("autumn, group B", root / "results/results.json"))
+        (folder,) = flags.paths
+        self.assertEqual((folder.name, [one.name for one in folder.iterdir()]), ("1234", ["online_softmax.cpp"]))
+
+    def test_its_set_up_names_an_option_that_exists(self):
+        for option in re.findall(r"-D(\w+)", self.recipe("FA_NATIVE")):
+            self.assertIn(f"option({option} ", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+
+    def test_the_workflow_grades(self):
+        (workflow,) = re.findall(r"^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+        (command,) = re.findall(r"course/course (grade [^>\n]+)", workflow)
+        flags = cli._parser().parse_args(shlex.split(command))
+        self.assertEqual(flags.paths, [Path("submissions")])
+        self.assertIn("path: submissions/", workflow)
+
+    def test_every_field_of_the_document_is_described(self):
+        lesson = lessons.load(ROOT)[0]
+        one = grade_points.without_tests("ada", lesson, grade_points.MISSING, "nothing", 1)
+        document = json.loads(grade_formats.as_json(grade_formats.Report("", ["ada"], [one])))
+        section = TEXT[TEXT.index("### The documents") : TEXT.index("### GitHub Classroom")]
+        student = document["students"][0]
+        for part in (document, student, student["lessons"][0], student["lessons"][0]["steps"][0]):
+            for field in part:
+                self.assertRegex(section, rf"`{field}(\[\])?`")
 
 
 if __name__ == "__main__":
