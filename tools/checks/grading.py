@@ -37,9 +37,7 @@ def hostile_ones(folder: Path) -> Iterator[Result]:
     for name, expected in wanted.items():
         one = got.get(name, {})
         found = (one.get("verdict"), one.get("points"))
-        yield Result(
-            f"hostile: {name}", found == expected, f"{found}, expected {expected}\n{one}"
-        )
+        yield Result(f"hostile: {name}", found == expected, f"{found}, expected {expected}\n{one}")
     left = survivors()
     yield Result("no program of a submission survives", not left, "\n".join(left))
 

@@ -101,9 +101,10 @@ extern "C" long write(int, const void*, unsigned long size) { return long(size);
 int main() { return 0; }
 """
 FORGED_TYPE = """
-  // The name of the exception by which Catch2 leaves a test that has failed already.
+  // The name of the exception by which Catch2 leaves a test that has failed already. Where m <= 0 the output is right, so
+  // that there is an assertion that holds in every test.
   static abi::__class_type_info type("N5Catch20TestFailureExceptionE");
-  abi::__cxa_throw(abi::__cxa_allocate_exception(8), &type, nullptr);
+  if (state.m > 0) abi::__cxa_throw(abi::__cxa_allocate_exception(8), &type, nullptr);
 """
 EAT = """
   std::vector<std::vector<char>> all;

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 import unittest
 
@@ -59,6 +60,16 @@ class Programs(CourseFolder):
         self.assertIn("ended after 2 s", ran.stop)
         self.assertLess(time.monotonic() - start, 30)
         self.assertTrue(_gone(int(ran.failed["pid"])))
+
+    def test_an_interruption_ends_what_runs_and_starts_nothing_more(self):
+        self.addCleanup(grade_sandbox._ended.clear)
+        interrupt = threading.Timer(1, grade_sandbox.end_all)
+        interrupt.start()
+        start = time.monotonic()
+        self.assertIn("ended by the system", self.run_tests("time.sleep(60)", 40).stop)
+        self.assertLess(time.monotonic() - start, 30)
+        with self.assertRaisesRegex(InternalError, "interrupted"):
+            self.run_tests("")
 
     def test_a_closed_pipe_is_no_end(self):
         self.assertIn("ended after 2 s", self.run_tests("os.close(give); time.sleep(60)", 2).stop)
