@@ -7,7 +7,6 @@ from pathlib import Path
 
 FILE = "online_softmax.cpp"
 LAST_STEP = "float log_sum_exp(AttentionState state) {\n"
-FIRST_STEP = "                  fa::Index N) {\n"  # of safe_softmax, the first function that has this line
 
 
 @dataclass(frozen=True)
@@ -143,6 +142,7 @@ SUBMISSIONS = (
     Hostile("recurses", "wrong", 83.33, _in_last_step("int n = 0; return float(deeper(&n));", "", RECURSE)),
     Hostile("floods", "right", 100, _in_last_step(
         'for (int n = 0; n < 20000; ++n) std::printf("%1000d\\n", n), std::fprintf(stderr, "%1000d\\n", n);', "cstdio")),
+    Hostile("leaves_out_a_function", "does not compile", 0, _in_last_step("helper();", "", "void helper();")),
     Hostile("includes_the_solution", "refused", 0, lambda stub, solution: f'#include "{REACHED}"\n'),
     Hostile("includes_without_end", "does not compile", 0, lambda stub, solution: '#include "/dev/zero"\n'),
     Hostile("does_not_compile", "does not compile", 0, lambda stub, solution: solution + "int x = y;\n"),

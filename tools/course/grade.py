@@ -152,6 +152,8 @@ class Grader:
             return workshop
         except InternalError as error:
             return error
+        except (grade_build.DoesNotCompile, grade_build.Refused) as error:
+            return InternalError(f"The solution of lesson {lesson.number}: {error}")
 
     def _seed(self, one: Submission) -> int:
         return grade_points.seed_of(self.options.seed, one.student.name)

@@ -16,6 +16,8 @@ from .lessons import Lesson
 
 FILE_LIMIT = 256  # MB, of an object file or a program
 
+ALONE = "alone.o"  # a submission's object file, in which all but the contract's functions is its own
+
 # What a submission may not use, as the compiler spells it in its symbols. All else it may define as it likes: that stays
 # its own.
 FORBIDDEN = {
@@ -82,7 +84,7 @@ class Workshop:
 
     def finish(self, made: Path, folder: Path) -> Path:
         """Of an object file, a test program. The solution takes the same way."""
-        joined, alone, program = (folder / name for name in ("joined.o", "alone.o", "tests"))
+        joined, alone, program = (folder / name for name in ("joined.o", ALONE, "tests"))
         cxx = self.link[0]
         self._tool([cxx, "-r", "-nostdlib", "-Wl,--force-group-allocation", str(made), "-o", str(joined)], folder)
         symbols = _symbols(joined)
@@ -113,10 +115,12 @@ class Workshop:
             raise InternalError(f"{Path(command[0]).name} was ended after {self.limits.seconds:g} s.")
         if ran.code != 0:
             self._blame_machine(ran.text)
-            missing = compiler.diagnose(ran.text, folder, self.lesson.file)
+            # The solution has been linked in the same way, so it is the file that is at fault.
+            missing = compiler.diagnose(ran.text, folder, ALONE)
             if isinstance(missing, compiler.LinkError):
                 raise DoesNotCompile(f"{missing.symbol} is not defined")
-            raise InternalError("A submission could not be linked.", *compiler.first_complaint(ran.text))
+            told = "; ".join(compiler.first_complaint(ran.text)).replace(f"{folder}/", "")
+            raise DoesNotCompile(f"it cannot be linked: {told}")
 
     def _first_error(self, ran: grade_sandbox.Output, folder: Path) -> str:
         if _MEMORY.search(ran.text):

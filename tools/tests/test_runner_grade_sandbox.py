@@ -51,6 +51,7 @@ class Programs(CourseFolder):
         self.assertFalse(self.run_tests("", begin="raise SystemExit(0)").ready)
         refused = BEGIN.replace('say("ready")', 'say("no sandbox: Function not implemented")')
         self.assertIn("not implemented", self.run_tests("", begin=refused).refused)
+        self.assertEqual(self.run_tests("say('no sandbox: a lie')").refused, "")
 
     def test_a_loop_and_what_it_has_started_are_ended(self):
         start = time.monotonic()
