@@ -283,15 +283,7 @@ def _parser() -> Parser:
     )
     one = add("plot", "make the figures", "./course plot 03")
     lesson(one, "all lessons")
-    one = add(
-        "grade",
-        "give points to what students have handed in, for instructors",
-        "./course grade submissions --lesson 02 --seed autumn --json",
-        "Only the exercises are taken from the submissions; tests and contracts are those of this folder. A step earns its part "
-        "of the lesson's 100 points when all of its tests pass. The exit code is 0 when all was graded, whatever the points, and "
-        "3 if something could not be graded. INSTRUCTOR.md tells more.",
-    )
-    grade.add_arguments(one, LESSON)
+    grade.add_arguments(add("grade", *grade.HELP), LESSON)
     add(
         "doctor",
         "say what is installed and what is missing",

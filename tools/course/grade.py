@@ -24,6 +24,14 @@ LIMIT = 60.0  # seconds, for the tests of a step
 COMPILE_LIMIT = 120.0  # at least; it has nothing to do with what is being tested
 MEMORY = 2048  # MB of address space
 
+HELP = (
+    "give points to what students have handed in, for instructors",
+    "./course grade submissions --lesson 02 --seed autumn --json",
+    "Only the exercises are taken from the submissions; tests and contracts are those of this folder. A step earns its part of "
+    "the lesson's 100 points when all of its tests pass. The exit code is 0 when all was graded, whatever the points, and 3 if "
+    "something could not be graded. INSTRUCTOR.md tells more.",
+)
+
 
 @dataclass(frozen=True)
 class Options:
