@@ -93,7 +93,6 @@ std::string forward_fault(const RandomCase& one, const Inputs& inputs, const For
 }
 
 std::string backward_fault(const RandomCase& one, const Inputs& inputs, const Backward& backward) {
-  const auto& [B, H, Nq, Nk, D] = one.shape;
   const BackwardOracle oracle =
       attention_backward_oracle(inputs.q, inputs.k, inputs.v, inputs.dout, one.shape, one.options);
   const BackwardTolerance tolerance =
@@ -101,11 +100,12 @@ std::string backward_fault(const RandomCase& one, const Inputs& inputs, const Ba
   const BackwardResult got = backward(inputs, one.shape, one.options, one.tiles);
   const auto fault_of = [&](const char* name, const std::vector<float>& gradient, const std::vector<double>& expected,
                             Extent rows, const Tolerance& allowed) {
-    return differs(name, gradient, expected, {{"b", B}, {"h", H}, rows, {"d", D}}, allowed);
+    const Shape& shape = one.shape;
+    return differs(name, gradient, expected, {{"b", shape.B}, {"h", shape.H}, rows, {"d", shape.D}}, allowed);
   };
-  std::string fault = fault_of("dv", got.dv, oracle.dv, {"j", Nk}, widened(tolerance.dv, room));
-  if (fault.empty()) fault = fault_of("dk", got.dk, oracle.dk, {"j", Nk}, widened(tolerance.dk, room));
-  if (fault.empty()) fault = fault_of("dq", got.dq, oracle.dq, {"i", Nq}, widened(tolerance.dq, room));
+  std::string fault = fault_of("dv", got.dv, oracle.dv, {"j", one.shape.Nk}, widened(tolerance.dv, room));
+  if (fault.empty()) fault = fault_of("dk", got.dk, oracle.dk, {"j", one.shape.Nk}, widened(tolerance.dk, room));
+  if (fault.empty()) fault = fault_of("dq", got.dq, oracle.dq, {"i", one.shape.Nq}, widened(tolerance.dq, room));
   if (!fault.empty() || one.seed % 3 != 0) return fault;
 
   Inputs doubled = inputs;
@@ -117,9 +117,9 @@ std::string backward_fault(const RandomCase& one, const Inputs& inputs, const Ba
     return result;
   };
   const Tolerance exact{.absolute = 1e-35, .normwise = 1.0};  // numbers so small lose digits
-  fault = fault_of("dv of twice dout", twice.dv, expected(got.dv), {"j", Nk}, exact);
-  if (fault.empty()) fault = fault_of("dk of twice dout", twice.dk, expected(got.dk), {"j", Nk}, exact);
-  if (fault.empty()) fault = fault_of("dq of twice dout", twice.dq, expected(got.dq), {"i", Nq}, exact);
+  fault = fault_of("dv of twice dout", twice.dv, expected(got.dv), {"j", one.shape.Nk}, exact);
+  if (fault.empty()) fault = fault_of("dk of twice dout", twice.dk, expected(got.dk), {"j", one.shape.Nk}, exact);
+  if (fault.empty()) fault = fault_of("dq of twice dout", twice.dq, expected(got.dq), {"i", one.shape.Nq}, exact);
   return fault;
 }
 

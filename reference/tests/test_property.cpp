@@ -187,7 +187,7 @@ TEST_CASE("property: the oracle has no fault, and planted ones are found") {
 TEST_CASE("property: gradients of the oracle have no fault, and planted ones are found") {
   const fa::RandomCase one{.shape = {.B = 1, .H = 2, .Nq = 4, .Nk = 5, .D = 3}, .seed = 3};
   static int calls, wrong_call;
-  const auto fault = [&](std::vector<float> fa::BackwardResult::*gradient, int at_call) {
+  const auto fault = [&](std::vector<float> fa::BackwardResult::* gradient, int at_call) {
     calls = 0, wrong_call = at_call;
     return fa::backward_fault(
         one, one.inputs(), [&](const auto& in, const auto& shape, const auto& options, const auto&) {

@@ -25,7 +25,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
-    for file in ("README.md", "test.cpp", "bench.cpp"):
+    for file in ("README.md", "test.cpp", "bench.cpp", "fuzz.cpp"):
         if not (lesson.folder / file).exists():
             yield f"lessons/{lesson.name}/{file} is missing"
             return
