@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fa/attention_property.h"
+#include "test_scores.h"
 #include "test_support.h"
 
 namespace support {
@@ -33,6 +34,18 @@ inline std::string rejection_fault(const fa::RandomCase& one) {
   return fault.empty() ? fa::written_fault("out", out.to_host()) : fault;
 }
 
+// Steps 1 and 2 compute the same scores, up to rounding.
+inline std::string scores_fault(const fa::RandomCase& one, const fa::Inputs& inputs) {
+  const std::vector<float> untiled = run_scores(lesson::scores_untiled, inputs, one.shape, one.options);
+  const std::vector<float> tiled = run_scores(lesson::scores, inputs, one.shape, one.options);
+  const double rounding = fa::lse_tolerance(inputs.q, inputs.k, one.shape, one.options).absolute;
+  const auto& [B, H, Nq, Nk, D] = one.shape;
+  const fa::Comparison comparison =
+      fa::compare("scores_untiled, beside scores: s", untiled, std::vector<double>(tiled.begin(), tiled.end()),
+                  {{"b", B}, {"h", H}, {"i", Nq}, {"j", Nk}}, {.absolute = 4 * rounding, .normwise = 1.0});
+  return comparison.ok ? "" : comparison.message;
+}
+
 inline void check_random() {
   const fa::CaseSpace space{.B = {1, 1}, .H = {1, 2}, .Nq = {0, 9}, .Nk = {0, 40}, .D = {1, 5}, .flaws = 2};
   fa::check_random_cases(space, 1000, [](const fa::RandomCase& one) {
@@ -50,7 +63,9 @@ inline void check_random() {
       if (fa::counts_bytes && all_see && bytes.empty()) bytes = fa::traffic_fault(meter.total(), formula);
       return {.out = out.to_host(), .lse = {}};
     };
-    const std::string fault = fa::forward_fault(one, one.inputs(), run);
+    const fa::Inputs inputs = one.inputs();
+    std::string fault = fa::forward_fault(one, inputs, run);
+    if (fault.empty()) fault = scores_fault(one, inputs);
     return fault.empty() ? bytes : fault;
   });
 }
