@@ -23,6 +23,11 @@ if(FA_SANITIZE)
   target_link_options(fa_compile_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+# libFuzzer sees which branches an input takes.
+if(FA_FUZZ)
+  list(APPEND options -fsanitize=fuzzer-no-link)
+endif()
+
 target_compile_options(fa_compile_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${options}>")
 
 # nvcc hands what stands after -Xcompiler to the host compiler. Not -Wpedantic and -Wconversion, which the code that nvcc

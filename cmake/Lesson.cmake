@@ -44,7 +44,7 @@ function(fa_add_lesson lesson)
 
   # Code of the lesson that is given and that both implementations need.
   file(GLOB given_sources CONFIGURE_DEPENDS ${given}/*.cpp ${given}/*.cu)
-  list(FILTER given_sources EXCLUDE REGEX "/(test|test_given|bench|profile)\\.cpp$")
+  list(FILTER given_sources EXCLUDE REGEX "/(test|test_given|bench|profile|fuzz)\\.cpp$")
   fa_compile_cu_as_cpp(${given_sources})
 
   fa_add_implementation(solution_${number} ${lesson} ${solution} fa_strict_options)
@@ -91,6 +91,10 @@ function(fa_add_lesson lesson)
     endforeach()
   endforeach()
 
+  if(FA_FUZZ)
+    fa_add_fuzzer(fuzz_${number} solution_${number} ${given}/fuzz.cpp ${given_objects})
+    add_dependencies(fuzzers fuzz_${number})
+  endif()
   if(FA_MISTAKES)
     fa_add_mistakes(${number} ${lesson} ${file})
   endif()
@@ -160,6 +164,13 @@ endfunction()
 function(fa_add_profile target implementation)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${implementation} fa_strict_options)
+endfunction()
+
+# libFuzzer brings main().
+function(fa_add_fuzzer target implementation)
+  add_executable(${target} EXCLUDE_FROM_ALL ${ARGN})
+  target_link_libraries(${target} PRIVATE ${implementation} fa_strict_options)
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
 # Links the solution of the lesson with this number, in its own namespace, without its contract on the include path.

@@ -125,9 +125,10 @@ void absorb_tiles(const fa::DeviceBuffer<T>& q, const fa::DeviceBuffer<T>& k, co
   end_tile = std::min(end_tile, std::max(fa::Index{1}, (Nk + Bc - 1) / Bc));  // without keys, tile 0 begins the state
   if (first_tile >= end_tile) return;
   const auto launch = [&]<auto kernel>() {
-    fa::launch<kernel>({{B, H}, {Br / kRows * 32}, shared}, q.data(), k.data(), v.data(), out.data(),
-                       state.partial.data(), state.m.data(), state.l.data(), Nq, Nk, fa::scale_of(shape, options),
-                       options.causal, int(Br), int(Bc), first_tile * Bc, end_tile * Bc);
+    fa::launch<kernel>({{shape.B, shape.H}, {tiles.Br / kRows * 32}, shared}, q.data(), k.data(), v.data(), out.data(),
+                       state.partial.data(), state.m.data(), state.l.data(), shape.Nq, shape.Nk,
+                       fa::scale_of(shape, options), options.causal, int(tiles.Br), int(tiles.Bc),
+                       first_tile * tiles.Bc, end_tile * tiles.Bc);
   };
   if (D == 64) {
     launch.template operator()<attention_forward_kernel<T, 64>>();

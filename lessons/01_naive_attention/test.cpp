@@ -8,6 +8,7 @@
 #include "fa/heap.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
+#include "test_random.h"
 
 namespace {
 
@@ -279,3 +280,5 @@ TEST_CASE("working memory grows as N squared and is given back", "[step4]") {
   }
   CHECK(std::abs(fa::log_log_slope(n, bytes) - 2.0) <= 0.05);
 }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step4][random]") { support::check_random(); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "online_softmax.h"
+#include "test_random.h"
 #include "test_support.h"
 
 using namespace support;
@@ -297,3 +298,5 @@ TEST_CASE("a NaN, or a score of +inf, reaches the output", "[step6]") {
   }
   check_nan("output of a value that is NaN", lesson::output(state_of(Row{0, 1}, Row{1, fa::nan})));
 }
+
+TEST_CASE("in random cases, every state and softmax is that of its scores", "[step6][random]") { check_random(); }

@@ -8,6 +8,7 @@
 #include "attention_forward.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
+#include "test_random.h"
 #include "test_support.h"
 
 using namespace support;
@@ -281,3 +282,5 @@ TEST_CASE("causal: a tile that is hidden as a whole is not read", "[step4]") {
   CHECK(run.meter.of("k").read_bytes == 10 * 2 * 4);
   check_traffic(true);
 }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step4][random]") { check_random(); }

@@ -10,6 +10,7 @@
 #include "comparison.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
+#include "test_random.h"
 #include "test_support.h"
 
 using namespace support;
@@ -287,3 +288,5 @@ TEST_CASE("at D = 128 in float, V1 moves more than idealized standard attention"
   check_bytes("standard attention, total", 276824064, fa::standard_forward_traffic(shape).total());
   check_bytes("V1, total", 286031872, lesson::forward_traffic(shape, {}, {.Br = 95, .Bc = 95}).total());
 }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step4][random]") { check_random(); }

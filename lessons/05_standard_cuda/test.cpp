@@ -9,6 +9,7 @@
 #include "fa/traffic.h"
 #include "test_attention.h"
 #include "test_first_kernel.h"
+#include "test_random.h"
 #include "test_scores.h"
 #include "test_support.h"
 
@@ -294,3 +295,5 @@ TEST_CASE("the formula at the sizes of real models, and beside those of lesson 0
               fa::v1_forward_traffic(long_rows, {}, {.Br = 32, .Bc = 32}).total());
   fa::check_rejects([] { lesson::forward_traffic({.Nk = -3}); }, "Nk = -3");
 }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step6][random]") { check_random(); }

@@ -9,6 +9,7 @@
 #include "fa/testing.h"
 #include "test_forward.h"
 #include "test_limits.h"
+#include "test_random.h"
 #include "test_support.h"
 
 using namespace support;
@@ -289,3 +290,5 @@ TEST_CASE("an index may need more than 32 bits", "[step6][large]") { check_64_bi
 TEST_CASE("bad arguments are named, and nothing is written", "[step6]") { check_rejections(); }
 
 TEST_CASE("65535 heads are accepted, and more batches than that", "[step6]") { check_many_heads(); }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step6][random]") { check_random(); }

@@ -278,13 +278,12 @@ void attention_forward_mma(const fa::DeviceBuffer<T>& q, const fa::DeviceBuffer<
                            const fa::Tiles& tiles) {
   validate(q, k, v, out, state, shape, options, tiles, kMostWarps * kRows, kChunk);
   const auto& [B, H, Nq, Nk, D] = shape;
-  const auto& [Br, Bc] = tiles;
   const fa::Index shared = shared_memory_bytes_mma(tiles, D);
   require_shared_memory(shared, tiles, D);
   const auto launch = [&]<auto kernel>() {
-    fa::launch<kernel>({{B, H}, {Br / kRows * 32}, shared}, q.data(), k.data(), v.data(), out.data(),
-                       state.partial.data(), state.m.data(), state.l.data(), Nq, Nk, fa::scale_of(shape, options),
-                       options.causal, int(Br), int(Bc));
+    fa::launch<kernel>({{shape.B, shape.H}, {tiles.Br / kRows * 32}, shared}, q.data(), k.data(), v.data(), out.data(),
+                       state.partial.data(), state.m.data(), state.l.data(), shape.Nq, shape.Nk,
+                       fa::scale_of(shape, options), options.causal, int(tiles.Br), int(tiles.Bc));
   };
   if (D == 64) {
     launch.template operator()<attention_forward_mma_kernel<T, 64>>();

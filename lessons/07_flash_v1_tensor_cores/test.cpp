@@ -10,6 +10,7 @@
 #include "test_forward.h"
 #include "test_limits.h"
 #include "test_promises.h"
+#include "test_random.h"
 #include "test_steps.h"
 #include "test_support.h"
 #include "test_tiles.h"
@@ -301,3 +302,5 @@ TEST_CASE("65535 heads are accepted, and more batches than that", "[step5]") { c
 #endif
 
 TEST_CASE("bad arguments are named, and nothing is written", "[step5]") { check_rejections(exercise, 256); }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step5][random]") { check_random(); }

@@ -6,6 +6,7 @@
 
 #include "attention_backward.h"
 #include "fa/testing.h"
+#include "test_random.h"
 #include "test_support.h"
 
 using namespace support;
@@ -292,3 +293,5 @@ TEST_CASE("working memory grows as N squared and is given back", "[step6]") {
   }
   CHECK(std::abs(fa::log_log_slope(n, bytes) - 2.0) <= 0.05);
 }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step6][random]") { check_random(); }

@@ -11,6 +11,7 @@
 #include "comparison.h"
 #include "fa/testing.h"
 #include "fa/traffic.h"
+#include "test_random.h"
 #include "test_rows.h"
 #include "test_support.h"
 
@@ -287,3 +288,5 @@ TEST_CASE("the price is one product of five: MB and FLOP a byte in half precisio
     CHECK(std::lround(recomputed / v1) == v1_intensity);
   }
 }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step5][random]") { check_random(); }

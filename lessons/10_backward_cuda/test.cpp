@@ -8,6 +8,7 @@
 #include "fa/testing.h"
 #include "test_backward.h"
 #include "test_pair.h"
+#include "test_random.h"
 #include "test_standard.h"
 #include "test_support.h"
 
@@ -297,3 +298,5 @@ TEST_CASE("the standard pass names what it rejects, and writes nothing", "[step6
 TEST_CASE("bytes and FLOP of the passes at the shape of the paper's table", "[step6]") {
   check_at_the_shape_of_the_paper();
 }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step6][random]") { check_random(); }

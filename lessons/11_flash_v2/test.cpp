@@ -8,6 +8,7 @@
 #include "attention_forward.h"
 #include "fa/testing.h"
 #include "test_forward.h"
+#include "test_random.h"
 #include "test_support.h"
 
 using namespace support;
@@ -294,3 +295,5 @@ TEST_CASE("bad arguments are named, and nothing is written", "[step5]") {
 }
 
 TEST_CASE("65535 heads are accepted, and as many batches", "[step5]") { check_most_heads_and_batches(); }
+
+TEST_CASE("random cases are right, and wrong arguments are rejected", "[step5][random]") { check_random(); }

@@ -27,7 +27,7 @@ BankCounter::Array& BankCounter::array_of(const SharedStorage& storage) {
     return array.storage == &storage && array.name.data() == storage.layout.name.data();
   };
   const auto found = std::find_if(arrays_.begin(), arrays_.end(), same);
-  return found != arrays_.end() ? *found : arrays_.emplace_back(&storage, storage.layout.name);
+  return found != arrays_.end() ? *found : arrays_.emplace_back(Array{&storage, storage.layout.name, {}, {}});
 }
 
 void BankCounter::note(const Thread& thread, const SharedStorage& storage, Index at, int elements, bool write) {

@@ -27,6 +27,7 @@ CHECKS = {
     "rungs": "each step by which a solution got fast still compiles and is right",
     "profile": "what the emulator counts is what the formula says, also where no tile fits",
     "sanitizers": "the same tests under the address and undefined-behavior sanitizers",
+    "fuzzing": "contracts reject what they should, and nothing is written then, under libFuzzer",
     "cuda": "where nvcc is: the CUDA build compiles, and without a GPU its tests are skipped and not passed",
     "speed": "tiled attention is at least 3 times as fast as naive attention, and the emulator keeps its pace",
     "figures": "the recorded counts behind the figures are those that the programs count",

@@ -25,7 +25,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
-    for file in ("README.md", "test.cpp", "bench.cpp"):
+    for file in ("README.md", "test.cpp", "bench.cpp", "fuzz.cpp"):
         if not (lesson.folder / file).exists():
             yield f"lessons/{lesson.name}/{file} is missing"
             return
@@ -50,9 +50,12 @@ def missing_parts(lesson: Lesson, overview: str) -> Iterator[str]:
         if f"check {lesson.number} --step {step}" not in text:
             yield f"the text does not tell how to check step {step}"
     for name, tags in cases:
-        tag = re.fullmatch(r"\[step(\d+)\](?:\[large\])?", tags)  # large: too slow under compute-sanitizer
+        # large: too slow under compute-sanitizer. random: many drawn cases, see reference/fa/property.h.
+        tag = re.fullmatch(r"\[step(\d+)\](?:\[large\]|\[random\])?", tags)
         if not tag or not 1 <= int(tag[1]) <= steps:
-            yield f"test '{name}' has the tags '{tags}': must be that of one step, and [large] if it takes long"
+            yield f"test '{name}' has the tags '{tags}': must be that of one step, and [large] if it takes long or [random]"
+    if not any(tags == f"[step{steps}][random]" for _, tags in cases[-1:]):
+        yield f"the last test has not the tags '[step{steps}][random]': random cases belong at the end"
     yield from faults_of_given_tests(lesson.folder / "test_given.cpp")
     hints, mistakes = lesson.data.get("hint", []), lesson.data.get("mistake", [])
     if len(hints) < LEAST_HINTS or any(not 1 <= hint.get("step", 0) <= steps for hint in hints):

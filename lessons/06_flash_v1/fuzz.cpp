@@ -1,0 +1,53 @@
+// Which arguments lesson 06 accepts: see reference/fa/fuzz.h.
+
+#include "fa/fuzz.h"
+
+#include "attention_forward.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
+  using fa::fuzz::Wide;
+  fa::fuzz::Arguments arguments(bytes, count);
+  const fa::Shape shape = arguments.shape();
+  const fa::Options options = arguments.options();
+  const fa::Tiles tiles = arguments.tiles();
+  const Wide queries = fa::fuzz::queries_of(shape), keys = fa::fuzz::keys_of(shape);
+  const Wide rows = fa::fuzz::rows_of(shape);
+  const auto given = [&](Wide elements) {
+    return std::vector<float>(static_cast<std::size_t>(arguments.elements(elements)), 0.5f);
+  };
+  const fa::DeviceBuffer<float> q("q", given(queries)), k("k", given(keys)), v("v", given(keys));
+  fa::DeviceBuffer<float> out("out", arguments.elements(queries)), m("m", arguments.elements(rows));
+  fa::DeviceBuffer<float> l("l", arguments.elements(rows));
+
+  // attention_forward, initialize, or absorb_tiles, which goes on with a state that nobody began: it is only rejected.
+  const fa::Index function = arguments.choice(3), first_tile = arguments.integer();
+  const bool initializes = function == 1;
+  fa::fuzz::Expected expected;
+  expected.invalid = !fa::fuzz::is_shape(shape) || out.size() != queries || m.size() != rows || l.size() != rows;
+  if (!initializes) {
+    expected.invalid = expected.invalid || !fa::fuzz::is_options(options) || !fa::fuzz::is_tiles(tiles) ||
+                       shape.H > 65535 || q.size() != queries || k.size() != keys || v.size() != keys;
+  }
+  if (function == 2) expected.invalid = expected.invalid || first_tile < 0;
+  const auto bytes_of = [](Wide floats) { return (4 * floats + 15) / 16 * 16; };
+  const fa::Tiles fit = expected.invalid ? fa::Tiles{} : tiles;  // so that no product overflows
+  const Wide Br = fit.Br, Bc = fit.Bc, D = shape.D;
+  const Wide needed = bytes_of(Br * (D + 1)) + 2 * bytes_of(Bc * (D + 1)) + bytes_of(Br * (Bc + 1)) + 3 * bytes_of(Br);
+  expected.too_long = !expected.invalid && !initializes && needed > fa::device().shared_bytes_per_block;
+  const bool acceptable = !expected.invalid && !expected.too_long;
+  if (acceptable && (function == 2 || !fa::fuzz::is_small(shape))) return 0;
+
+  const std::string words = "function " + std::to_string(function) + ": " + fa::fuzz::in_words(shape, options, tiles) +
+                            ", first_tile=" + std::to_string(first_tile);
+  const bool accepted = fa::fuzz::succeeds(
+      [&] {
+        if (function == 0) lesson::attention_forward(q, k, v, out, m, l, shape, options, tiles);
+        if (function == 1) lesson::initialize(out, m, l, shape);
+        if (function == 2) lesson::absorb_tiles(q, k, v, out, m, l, shape, options, tiles, first_tile, 9);
+      },
+      expected, words);
+  fa::fuzz::check_output("out", out.to_host(), accepted, words);
+  fa::fuzz::check_output("m", m.to_host(), accepted, words);
+  fa::fuzz::check_output("l", l.to_host(), accepted, words);
+  return 0;
+}
