@@ -6,6 +6,7 @@ that stops with an exception, counts as failed: nothing passes by not being look
 
 import importlib
 import os
+import signal
 import sys
 import time
 import traceback
@@ -56,6 +57,8 @@ def use_our_programs() -> None:
     """The checks run in the repository's root, and ruff and clang-format are those beside the Python that runs this."""
     python = Path(sys.executable).absolute()
     sys.executable = str(python)
+    # Started in the background, it would ignore Ctrl-C, and so would the programs to which tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
 
 
