@@ -2,6 +2,7 @@
 
 import math
 
+import museum
 import speed
 import style
 import tile_walk
@@ -173,6 +174,7 @@ FIGURES = {
     "11_memory": (memory, "11_memory"),
     "11_traffic": (traffic, "11_traffic"),
     "11_waves": (waves,),
+    "museum": (museum.draw,),
     "tile_walk": (tile_walk.draw,),
 }
 if (FOLDER / "h200_v2.json").exists():  # written by record_v2.py, on a GPU

@@ -190,6 +190,17 @@ TEST_CASE("attention with a single key returns its value", "[step4]") {
   fa::check_close("out", attention(inputs, shape, {}), v, {{"d", 16}}, {.absolute = 0, .relative = 0, .normwise = 0});
 }
 
+TEST_CASE("a query that sees no key gives zeros", "[step4]") {
+  const fa::Shape shape{.B = 1, .H = 2, .Nq = 20, .Nk = 12, .D = 3};
+  const std::vector<float> out = attention(fa::make_inputs(shape), shape, {.causal = true});
+  for (fa::Index head = 0; head < 2; ++head) {
+    for (fa::Index element = 0; element < 8 * shape.D; ++element) {
+      CAPTURE(head, element);
+      CHECK(out[std::size_t(head * shape.Nq * shape.D + element)] == 0.0f);
+    }
+  }
+}
+
 TEST_CASE("out agrees with the oracle on ragged shapes, causal or not", "[step4]") {
   for (const fa::Shape& shape : fa::ragged_shapes) {
     for (const bool causal : {false, true}) check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal});
@@ -210,17 +221,6 @@ TEST_CASE("any finite scale is right: zero, negative, large", "[step4]") {
   for (const float scale : {0.0f, -0.7f, 1.0f, 100.0f}) {
     for (const bool causal : {false, true}) {
       check_against_oracle(fa::make_inputs(shape), shape, {.causal = causal, .scale = scale});
-    }
-  }
-}
-
-TEST_CASE("a query that sees no key gives zeros", "[step4]") {
-  const fa::Shape shape{.B = 1, .H = 2, .Nq = 20, .Nk = 12, .D = 3};
-  const std::vector<float> out = attention(fa::make_inputs(shape), shape, {.causal = true});
-  for (fa::Index head = 0; head < 2; ++head) {
-    for (fa::Index element = 0; element < 8 * shape.D; ++element) {
-      CAPTURE(head, element);
-      CHECK(out[std::size_t(head * shape.Nq * shape.D + element)] == 0.0f);
     }
   }
 }

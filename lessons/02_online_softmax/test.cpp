@@ -244,6 +244,13 @@ TEST_CASE("scores and values of different lengths are rejected", "[step5]") {
 
 // ---- Step 6
 
+TEST_CASE("a single key returns its value; equal scores the mean; a score far above the others its value", "[step6]") {
+  const Row values{1, 2, 4, 9};
+  check_value("output of a single key", lesson::output(state_of(Row{-7}, Row{2.5f})), 2.5, {});
+  check_value("output of equal scores", lesson::output(state_of(Row{-2, -2, -2, -2}, values)), 4.0, {});
+  check_value("output of scores 0, 500, -500, 3", lesson::output(state_of(Row{0, 500, -500, 3}, values)), 2.0, {});
+}
+
 TEST_CASE("the output is u / l and log-sum-exp is m + ln l, as worked by hand", "[step6]") {
   const AttentionState state = state_of(Row{2, 1, 0}, Row{1, 3, 5});
   check_value("output", lesson::output(state), 1.849579);
@@ -261,13 +268,6 @@ TEST_CASE("outputs that are divided already merge by l e^(m - m'), not by e^(m -
                   std::vector{5.0, 1.537883, 1.849579}, {{"state", 3}}, kTight);
   check_value("with l of both", low_factor * low.l * low_output + high_factor * high.l * high_output, 1.849579);
   check_value("without l of the second", low_factor * low.l * low_output + high_factor * high_output, 1.473216);
-}
-
-TEST_CASE("a single key returns its value; equal scores the mean; a score far above the others its value", "[step6]") {
-  const Row values{1, 2, 4, 9};
-  check_value("output of a single key", lesson::output(state_of(Row{-7}, Row{2.5f})), 2.5, {});
-  check_value("output of equal scores", lesson::output(state_of(Row{-2, -2, -2, -2}, values)), 4.0, {});
-  check_value("output of scores 0, 500, -500, 3", lesson::output(state_of(Row{0, 500, -500, 3}, values)), 2.0, {});
 }
 
 TEST_CASE("log-sum-exp is right to 1e-6 at scores of 1e3, positive and negative", "[step6]") {

@@ -24,6 +24,7 @@ CHECKS = {
     "stubs": "stubs compile, are reported as not started, and fail",
     "grading": "submissions get the points that they have earned, also hostile ones",
     "mistakes": "each cataloged mistake is caught by the test that is meant to",
+    "museum": "the page of the mistakes shows what is recorded of them",
     "lab": "each kernel of find_the_bug fails by the report that the text quotes; its solution passes, in any order of threads",
     "rungs": "each step by which a solution got fast still compiles and is right",
     "profile": "what the emulator counts is what the formula says, also where no tile fits",

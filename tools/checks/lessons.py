@@ -107,7 +107,7 @@ def run() -> Iterator[Result]:
         yield Result(f"{lesson.name} is complete", not missing, "\n".join(missing))
     texts = [
         *ROOT.glob("*.md"),
-        *ROOT.glob("lessons/*/*.md"),
+        *ROOT.glob("lessons/**/*.md"),
         *ROOT.glob("plots/*.md"),
         *ROOT.glob("reference/**/*.md"),
     ]

@@ -2,12 +2,12 @@
 
 CMake calls `mistakes.py write LESSON FOLDER`, which writes a copy of the solution with each mistake to FOLDER/<name>/ and prints
 the names. `python -m checks mistakes` builds and runs them. `python -m checks.mistakes record [NN]` does so, too, with all of
-them or those of one lesson, and records how each of them fails: see faults.py.
+them or those of one lesson, and records how all of the tests fail: see symptoms.py.
 """
 
+import html
 import re
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,10 +15,14 @@ from pathlib import Path
 if __name__ == "__main__":  # called by CMake, by path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from checks import faults
+from course import catch_xml
+from course.symptoms import RANDOM
+
+from checks import symptoms
 from checks.common import JOBS, ROOT, Lesson, Result, build, call, lessons
 
 TIME_LIMIT = 120  # seconds for one mistake
+RECORDED = f"~[{RANDOM}]"
 
 
 def apply(mistake: dict, solution: str) -> str:
@@ -43,13 +47,6 @@ def write(lesson: Lesson, folder: Path) -> list[str]:
     return names
 
 
-def failing_tests(report: str) -> set[str]:
-    """The names of the test cases that failed, from Catch2's XML. Raises ParseError if the report is cut off."""
-    root = ElementTree.fromstring(report)
-    cases = root.iter("TestCase")
-    return {case.get("name", "") for case in cases if case.find("OverallResult").get("success") != "true"}
-
-
 def exactly(name: str) -> str:
     """A test's name as Catch2 takes it on the command line, where commas and brackets have a meaning."""
     return re.sub(r"([\[\],\\])", r"\\\1", name)
@@ -60,44 +57,74 @@ def report_of(lesson: Lesson, mistake: dict) -> Path:
 
 
 def judge(lesson: Lesson, mistake: dict) -> Result:
-    """Whether it is caught, and in the way that is recorded."""
-    result = caught(lesson, mistake)
-    if result.ok:
-        report = report_of(lesson, mistake).read_text(encoding="utf-8")
-        told = faults.recorded(lesson).get(mistake["name"])
-        fault = faults.seen(report, mistake["caught_by"])
-        advice = f"run: python -m checks.mistakes record {lesson.number} (in tools/)"
-        if faults.differs(told, fault):
-            return Result(result.name, False, f"fails by '{fault}', recorded is '{told}'\n{advice}")
-        if faults.whole(lesson) and (other := faults.other_symptoms(lesson, mistake["name"], report)):
-            return Result(result.name, False, f"{other}\n{advice}")
-    return result
+    """Whether it is caught, as is recorded. Of the recorded tests that fail, two are run: the first, which must say what it said,
+    and the one that is meant to catch it."""
+    told = symptoms.recorded(lesson).get(mistake["name"])
+    if told is None:
+        return Result(named(lesson, mistake), False, f"how it fails is not recorded; {advice(lesson)}")
+    result = fails(lesson, mistake, told.first, mistake["caught_by"])
+    if not result.ok:
+        return result
+    said = symptoms.messages(report_of(lesson, mistake).read_text(encoding="utf-8"))[told.first]
+    if symptoms.resembles(told.said, said):
+        return result
+    return Result(result.name, False, f"says '{said}', recorded is '{told.said}'; {advice(lesson)}")
 
 
-def caught(lesson: Lesson, mistake: dict) -> Result:
-    name = f"{lesson.number} {mistake['name']}"
+def judge_by_all_tests(lesson: Lesson, mistake: dict) -> Result:
+    return fails(lesson, mistake, mistake["caught_by"], run_all=True)
+
+
+def named(lesson: Lesson, mistake: dict) -> str:
+    return f"{lesson.number} {mistake['name']}"
+
+
+def advice(lesson: Lesson) -> str:
+    return f"run: python -m checks.mistakes record {lesson.number} (in tools/)"
+
+
+def fails(lesson: Lesson, mistake: dict, *tests: str, run_all: bool = False) -> Result:
+    """Whether these tests fail, in a run of them or of all that ends by itself."""
+    name = named(lesson, mistake)
     report = report_of(lesson, mistake)
     report.unlink(missing_ok=True)
     binary = ROOT / f"build/cpu/bin/test_mistake_{lesson.number}_{mistake['name']}"
-    tests = [] if faults.whole(lesson) else [exactly(mistake["caught_by"])]
-    ran = call(binary, "--order", "decl", "--reporter", "xml", "--out", report, *tests, timeout=TIME_LIMIT)
+    chosen = RECORDED if run_all else ",".join(map(exactly, dict.fromkeys(tests)))
+    ran = call(binary, "--order", "decl", "--reporter", "xml", "--out", report, chosen, timeout=TIME_LIMIT)
     if f"implementation: mistake {mistake['name']}" not in ran.stdout:
         return Result(name, False, "the binary does not say that it tests this mistake\n" + ran.stdout)
     if ran.returncode == 0:
-        return Result(name, False, f"survives: '{mistake['caught_by']}' passes")
-    try:
-        failed = failing_tests(report.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, ElementTree.ParseError) as error:
-        return Result(name, False, f"crashes (exit code {ran.returncode}) in place of failing: {error}")
-    if mistake["caught_by"] not in failed:
-        return Result(
-            name, False, f"not caught by '{mistake['caught_by']}': what failed is {sorted(failed) or 'nothing'}"
-        )
+        return Result(name, False, f"survives: '{tests[-1]}' passes")
+    seen = catch_xml.parse(report.read_text(encoding="utf-8", errors="replace") if report.exists() else "")
+    if not seen.complete or not all(one.ended for one in seen.properties):
+        return Result(name, False, f"crashes (exit code {ran.returncode}) in place of failing")
+    failed = [one.name for one in seen.properties if one.failure]
+    for test in tests:
+        if test not in failed:
+            return Result(name, False, f"not caught by '{test}': what failed is {failed or 'nothing'}")
     return Result(name, True)
 
 
-def run(judge=judge, number: str = "") -> Iterator[Result]:
-    """Of all lessons, or of one."""
+def all_tests_recorded(lesson: Lesson) -> Result:
+    """None is unknown to the record, and none is recorded that is no more."""
+    binary = ROOT / f"build/cpu/bin/test_mistake_{lesson.number}_{lesson.data['mistake'][0]['name']}"
+    listed = call(binary, "--list-tests", RECORDED, "--order", "decl", "--reporter", "xml").stdout
+    tests = [html.unescape(name) for name in re.findall("<Name>(.*?)</Name>", listed)]
+    same = tests == symptoms.packed(lesson).get("tests")
+    return Result(f"{lesson.number}: all tests are recorded, in their order", same, advice(lesson))
+
+
+def run() -> Iterator[Result]:
+    results = judged(judge)
+    built = next(results)
+    yield built
+    yield from results
+    if built.ok:
+        yield from map(all_tests_recorded, lessons())
+
+
+def judged(judge, number: str = "") -> Iterator[Result]:
+    """The mistakes of all lessons, or of one, after they are built."""
     catalog = [(lesson, mistake) for lesson in chosen(number) for mistake in lesson.data.get("mistake", [])]
     targets = [f"test_mistake_{number}_{mistake['name']}" for _, mistake in catalog] if number else ["mistakes"]
     built = build("ci", *targets)
@@ -113,13 +140,13 @@ def chosen(number: str) -> list[Lesson]:
 
 
 def record(number: str) -> int:
-    failed = [result for result in run(caught, number) if not result.ok]
+    failed = [result for result in judged(judge_by_all_tests, number) if not result.ok]
     for result in failed:
         print(f"FAILED  {result.name}\n{result.detail}")
     for lesson in [] if failed else chosen(number):
         catalog = lesson.data.get("mistake", [])
         reports = {one["name"]: report_of(lesson, one).read_text(encoding="utf-8") for one in catalog}
-        print(f"{lesson.name}: {'recorded' if faults.write(lesson, reports) else 'as before'}")
+        print(f"{lesson.name}: {'recorded' if symptoms.write(lesson, reports) else 'as before'}")
     return 1 if failed else 0
 
 

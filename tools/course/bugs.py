@@ -54,7 +54,7 @@ class Bug(Lesson):
     def command(self, name: str) -> str:
         return f"./course bug {self.place}" + {"check": "", "solution": " --answer", "reset": " --reset"}[name]
 
-    def for_a_hint(self) -> str:
+    def for_a_hint(self, step: str = "") -> str:
         return f"{TEXT}, kernel {self.place}"
 
     def selection(self, step: int | None) -> list[str]:

@@ -9,7 +9,7 @@ from .printed import Printed
 NOT_STARTED = "not started:"
 NO_EXPRESSION = "{Unknown expression after the reported line}"  # an exception, thrown between two assertions
 _HEXADECIMAL = re.compile(r"(?<=\d) \(0x[0-9a-f]+\)")  # 16384 (0x4000)
-_BY_EMULATOR = re.compile(r"^\s+in \S+, block \(", re.MULTILINE)
+_BY_EMULATOR = re.compile(r"^\s+in \S.*, block \(", re.MULTILINE)  # a kernel may be fill<float, 4>
 
 
 @dataclass(frozen=True)

@@ -63,14 +63,17 @@ def check(
         screen.note(f"{lesson.exercise} was saved during this check: check again.")
         return NOT_RIGHT
     if on_gpu:
-        _say_next_on_gpu(lesson, state, word)
+        _say_next_on_gpu(lesson, state, word, steps)
     elif settings := sorted(name for name in os.environ if name.startswith("FA_SIMT_")):
         screen.note(f"{', '.join(settings)} changed how the emulator ran, so this verdict is not remembered.")
     elif "FA_SEED" in os.environ:
         screen.note("FA_SEED changed the inputs, so this verdict is not remembered.")
     else:
         progress.remember(state, lesson, before, word, steps, step)
-        (say_next or _say_next)(lesson, state, word)
+        if say_next:
+            say_next(lesson, state, word)
+        else:
+            _say_next(lesson, state, word, steps)
     return RIGHT if word == verdict.RIGHT else NOT_RIGHT
 
 
@@ -80,20 +83,26 @@ def _warning(lesson: Lesson, output: str) -> dict:
     return {"warning": compiler.warning(output, lesson.root, lesson.exercise)} if compiled else {}
 
 
-def _say_next_on_gpu(lesson: Lesson, state: State, word: str) -> None:
+def _hint(lesson: Lesson, steps: dict[str, str]) -> None:
+    """For the first step that is wrong, where it is known."""
+    step = next((number for number, state in steps.items() if state == verdict.WRONG), "")
+    screen.say(f"For a hint: {lesson.for_a_hint(step)}")
+
+
+def _say_next_on_gpu(lesson: Lesson, state: State, word: str, steps: dict[str, str]) -> None:
     """What is remembered is the emulator's verdict: it sees more, and everybody has one."""
     if word == verdict.WRONG:
-        screen.say(f"For a hint: {lesson.for_a_hint()}")
+        _hint(lesson, steps)
     elif word in (verdict.RIGHT, verdict.SKIPPED) and state.verdict(lesson) != verdict.RIGHT:
         screen.say(f"It is done when it is right on the emulator, too: {lesson.command('check')}")
 
 
-def _say_next(lesson: Lesson, state: State, word: str) -> None:
+def _say_next(lesson: Lesson, state: State, word: str, steps: dict[str, str]) -> None:
     number = lesson.number
     if word == verdict.DOES_NOT_COMPILE:
         return
     if word == verdict.WRONG:
-        screen.say(f"For a hint: ./course hint {number}")
+        _hint(lesson, steps)
     elif state.verdict(lesson) == verdict.RIGHT:
         screen.say(f"Lesson {number} is done. Measure it: ./course bench {number} --exercise")
         if following := lessons.after(lesson, lessons.load(lesson.root)):

@@ -1,4 +1,4 @@
-"""What kind of failure a message tells of, so that a student is shown the cataloged mistakes that fail in the same way."""
+"""What kind of failure a message tells of, and whether two messages say the same."""
 
 import math
 import re
@@ -27,16 +27,16 @@ _KINDS = {
     "infinite": r"^(\w*).*: expected -?inf",
     "numbers": r"^(\w*).*: expected ",
 }
-# One cause may show in several of these ways.
+# Where the emulator stops a kernel, one cause may show in several of these ways.
 _FAMILIES = (
     {"blocks", "bounds"},
     {"race", "copy", "unwritten", "barrier", "warp"},
     {"room", "launch"},
-    {"sectors", "bytes"},
-    {"poison", "nan", "infinite", "numbers", "other"},
 )
-_GOT = re.compile(r"\bgot (.*?)(?: \(|$)", re.MULTILINE)
-MOST_NEAR = 3  # mistakes that are shown where none fits
+# Those in which the emulator stops a kernel; the others come from comparisons.
+_BY_EMULATOR = set("blocks race copy unset alignment unwritten barrier warp room bounds launch".split())
+_UNNAMED = re.compile(r"the shared array of [^\s:]+:\d+")  # told by the line that declares it, which differs
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -47,81 +47,35 @@ class Fault:
     def __str__(self) -> str:
         return f"{self.kind} {self.array}".strip()
 
+    @property
+    def by_emulator(self) -> bool:
+        return self.kind in _BY_EMULATOR
+
     def resembles(self, other: "Fault") -> bool:
         return self.kind == other.kind or any({self.kind, other.kind} <= family for family in _FAMILIES)
 
 
 def classify(message: str, thrown: bool = False) -> Fault:
     """`thrown`: by an exception. One that is none of the emulator's has a cause that no message of a test tells."""
+    named = _UNNAMED.sub("shared", message)
     for kind, pattern in _KINDS.items():
-        if found := re.search(pattern, message, re.MULTILINE):
+        if found := re.search(pattern, named, re.MULTILINE):
             return Fault(kind, next(filter(None, found.groups()), ""))
     return Fault("exception" if thrown else "other")
 
 
-def read(text: str) -> Fault | None:
-    """From "race s_tile", as it is recorded; None from nothing."""
-    return Fault(*text.split(maxsplit=1)) if text else None
-
-
-def closest(mistakes: list, fault: Fault) -> tuple[list, bool]:
-    """Those that fail with the same kind and array, else with the same kind, else in a way that has the same causes; and
-    whether they are of the first sort. One alone of the last sort would read like a diagnosis, and is not.
-
-    Where nothing is recorded, nothing is ruled out.
-    """
-    if any(one.fault is None for one in mistakes):
-        return mistakes, True
-    exact = [one for one in mistakes if one.fault == fault]
-    same_kind = [one for one in mistakes if one.fault.kind == fault.kind]
-    alike = [one for one in mistakes if fault.resembles(one.fault)]
-    return exact or same_kind or (alike if len(alike) > 1 else []), bool(exact)
-
-
-def matching(mistakes: list, right: set[str], wrong: set[str], first: str, said: str) -> tuple[list, bool]:
-    """As `closest`, by the symptoms: mistakes that explain why the tests `wrong` fail, the test `first` with the message `said`,
-    and the tests `right` do not.
-
-    If none explains all of it in the same words: those that do so in other words, of the same kind, or else leave the fewest
-    tests unexplained. Where many are equally near, each of them says little.
-    """
-    possible = [one for one in mistakes if first in one.symptoms.broken and not one.symptoms.broken & right]
-    alike = [one for one in possible if same(said, one.symptoms.said)]
-    exact = [one for one in alike if wrong <= one.symptoms.broken]
-    if exact:
-        return exact, True
-    kind = classify(said).kind
-    near = [one for one in possible if wrong <= one.symptoms.broken and classify(one.symptoms.said).kind == kind]
-    if not near:
-        fewest = min((len(wrong - one.symptoms.broken) for one in alike), default=0)
-        near = [one for one in alike if len(wrong - one.symptoms.broken) == fewest]
-    return near if len(near) <= MOST_NEAR else [], False
-
-
 def same(said: str, other: str) -> bool:
-    """Whether two messages tell of the same kind, array and value. Values may differ in rounding."""
-    values = [found[1] if (found := _GOT.search(one)) else "" for one in (said, other)]
-    if classify(said) != classify(other):
+    """Whether two messages say the same. Numbers may differ in rounding, but for whole ones. The emulator stops whichever thread
+    comes first, so that of its messages only the kind and the array count."""
+    fault = classify(said)
+    if fault != classify(other):
         return False
-    try:
-        return values[0] == values[1] or math.isclose(*map(float, values), rel_tol=1e-3)
-    except ValueError:  # they are no numbers
-        return False
+    if fault.by_emulator:
+        return True
+    words, numbers = zip(*((_NUMBER.split(one), _NUMBER.findall(one)) for one in (said, other)), strict=True)
+    return words[0] == words[1] and all(map(_close, *numbers))
 
 
-@dataclass(frozen=True)
-class Symptoms:
-    """What all the tests of a lesson told of a mistake."""
-
-    broken: frozenset[str]  # the tests that failed
-    said: str  # by the first of them, in its first line
-
-
-def unpack(recorded: dict) -> dict[str, Symptoms]:
-    """From {"tests": ["a", "b"], "mistakes": {"no_scale": ".x lse[i=0]: expected 1, got 2"}}: this one breaks b."""
-    symptoms = {}
-    for name, told in recorded.get("mistakes", {}).items():
-        marks, _, said = told.partition(" ")
-        pairs = zip(recorded["tests"], marks, strict=True)
-        symptoms[name] = Symptoms(frozenset(test for test, mark in pairs if mark == "x"), said)
-    return symptoms
+def _close(number: str, other: str) -> bool:
+    whole = number.lstrip("-").isdigit() and other.lstrip("-").isdigit()
+    return number == other if whole else math.isclose(float(number), float(other), rel_tol=5e-3)

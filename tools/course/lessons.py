@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import InternalError, UsageError
-from .fault import Fault, Symptoms, read, unpack
+from .symptoms import Symptoms, unpack
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FAULTS = "faults.json"  # of a lesson: how each mistake fails, which tools/checks/faults.py records
-SYMPTOMS = "symptoms.json"  # of some lessons: what all their tests tell of each mistake, recorded likewise
+SYMPTOMS = "symptoms.json"  # of a lesson: how each mistake fails, which tools/checks/symptoms.py records
 
 # The last number of each part; the last part takes what follows.
 PARTS = (
@@ -36,7 +35,6 @@ class Mistake:
     title: str
     caught_by: str  # a property that it breaks
     why: str
-    fault: Fault | None = None  # how that property fails; None: not recorded
     symptoms: Symptoms | None = None  # None: not recorded
 
 
@@ -96,8 +94,8 @@ class Lesson:
         """The runner's command `name` for this lesson."""
         return f"./course {name} {self.number}"
 
-    def for_a_hint(self) -> str:
-        return self.command("hint")
+    def for_a_hint(self, step: str = "") -> str:
+        return self.command("hint") + (f" --step {step}" if step else "")
 
     def in_words(self, verdict: str) -> str:
         return verdict
@@ -180,16 +178,9 @@ def _read(path: Path, root: Path) -> Lesson:
 
 
 def _mistakes(catalog: list[dict], folder: Path) -> tuple[Mistake, ...]:
-    faults, symptoms = _recorded(folder / FAULTS), unpack(_recorded(folder / SYMPTOMS))
+    symptoms = unpack(_recorded(folder / SYMPTOMS))
     return tuple(
-        Mistake(
-            one["title"],
-            one["caught_by"],
-            one["why"].strip(),
-            read(faults.get(one.get("name"), "")),
-            symptoms.get(one.get("name")),
-        )
-        for one in catalog
+        Mistake(one["title"], one["caught_by"], one["why"].strip(), symptoms.get(one.get("name"))) for one in catalog
     )
 
 

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable
 
-from . import compile_report, compiler, fault, gpu, printed, screen, unwritten
+from . import compile_report, compiler, diagnosis, printed, screen, unwritten
 from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
-from .lessons import Lesson, Mistake
+from .lessons import Lesson
 from .verdict import NOT_STARTED, RIGHT, RIGHT_SO_FAR, WRONG, Stop, Verdict
 
 HINTS = {
@@ -119,7 +119,7 @@ def _property(lesson: Lesson, found: Verdict, build: Build) -> None:
     # An assertion inside a shared function would send the reader there; the property says more.
     line = failure.line if failure.file == broken.file else broken.line
     screen.say(f"the test: {relative(broken.file, lesson)}:{line}", indent=6)
-    _known_mistakes(lesson, found, build)
+    diagnosis.show(lesson, found, build)
     screen.code("")
     _printed(lesson, broken)
 
@@ -130,37 +130,6 @@ def _message(lesson: Lesson, failure: Failure) -> None:
         line = re.sub(rf"(?<![\w/]){re.escape(lesson.file)}(?=:\d)", lesson.exercise, line)
         text = line.lstrip()
         screen.say(text, indent=6 + len(line) - len(text))
-
-
-def _known_mistakes(lesson: Lesson, found: Verdict, build: Build) -> None:
-    known, exact = _chosen(lesson, found, build)
-    if not known:
-        return
-    screen.code("")
-    if exact:
-        screen.say("Some mistakes that fail like this (yours may be another):", indent=4)
-    else:
-        near = "This comes near:" if len(known) == 1 else "These come near:"
-        screen.say(f"None of the known mistakes fails exactly so. {near}", indent=4)
-    for one in known:
-        screen.say(screen.BULLET + one.title, indent=6)
-    if exact and len(known) == 1:
-        screen.say(" ".join(known[0].why.split()), indent=8)
-
-
-def _chosen(lesson: Lesson, found: Verdict, build: Build) -> tuple[list[Mistake], bool]:
-    """The mistakes that break the same tests, or this one in the same way, as far as it is known; and whether they fit
-    exactly. A GPU tells less than the emulator, so there all that this test is meant to catch may be meant."""
-    met = fault.classify(found.failure.message, found.failure.thrown)
-    if met.kind == "exception":
-        return [], False
-    caught = [one for one in lesson.mistakes if one.caught_by == found.broken.name]
-    if build.preset == gpu.PRESET:
-        return caught, True
-    if any(one.symptoms is None for one in lesson.mistakes):
-        return fault.closest(caught, met)
-    right, wrong = ({one.name for one in found.properties if one.state == state} for state in (RIGHT, WRONG))
-    return fault.matching(lesson.mistakes, right, wrong, found.broken.name, found.failure.message)
 
 
 def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) -> None:

@@ -1,13 +1,11 @@
 """What a check shows: the verdict line, known mistakes, what to do next; how a terminal wraps it."""
 
 import unittest
-from dataclasses import replace
 from unittest import mock
 
 from course import catch_xml, check, printed, progress, report, screen, verdict
 from course.build import Build
 from course.catch_xml import Failure, Property
-from course.fault import Fault, Symptoms
 from course_folder import TOML, CourseFolder
 from rich.console import Console
 
@@ -82,58 +80,6 @@ class VerdictLine(Checked):
 
     def test_one_step(self):
         self.assertEqual(self.line(RIGHT, only=2), "verdict: right  step 2: 1 of 1 property right (0.8 s)")
-
-
-class KnownMistakes(Checked):
-    def test_one_is_explained(self):
-        output = self.shown(RIGHT, WRONG)
-        self.assertIn(
-            "    Some mistakes that fail like this (yours may be another):\n"
-            "      · The maximum starts at 0\n        All weights underflow.\n",
-            output,
-        )
-
-    def test_of_several_only_the_titles(self):
-        another = '[[mistake]]\ntitle = "No rescaling"\ncaught_by = "rows sum to 1"\nwhy = "Too large."\n'
-        self.write(f"lessons/{self.lesson.name}/lesson.toml", TOML + another)
-        self.lesson = check.lessons.load(self.root)[0]
-        output = self.shown(RIGHT, WRONG)
-        self.assertIn("      · The maximum starts at 0\n      · No rescaling\n", output)
-        self.assertNotIn("Too large.", output)
-
-    def test_what_only_comes_near_is_called_so(self):
-        one = check.lessons.Mistake("A barrier is missing", "rows sum to 1", "They race.", Fault("race", "q_tile"))
-        self.lesson = replace(self.lesson, mistakes=(one,))
-        output = self.shown(RIGHT, WRONG, message=FAULT, thrown=True)
-        self.assertIn("None of the known mistakes fails exactly so. This comes near:\n      · A barrier", output)
-        self.assertNotIn("They race.", output)
-
-    def test_by_their_symptoms_where_these_are_recorded(self):
-        said = "p[row=1]: expected 0.25, got {} (1 of 3 values differ)"
-        twice = Symptoms(frozenset({"rows sum to 1", "not run"}), said.format(0.5))
-        once = Symptoms(frozenset({"rows sum to 1", "property 0"}), said.format(0.5))  # property 0 is right here
-        self.lesson = replace(
-            self.lesson,
-            mistakes=(
-                check.lessons.Mistake("Counted twice", "another test", "Too large.", Fault("numbers", "p"), twice),
-                check.lessons.Mistake("Counted once", "rows sum to 1", "Too small.", Fault("numbers", "p"), once),
-            ),
-        )
-        output = self.shown(RIGHT, WRONG, message=said.format(0.5))
-        self.assertIn(
-            "Some mistakes that fail like this (yours may be another):\n      · Counted twice\n        Too large",
-            output,
-        )
-        self.assertNotIn("Counted once", output)
-        output = self.shown(RIGHT, WRONG, message=said.format(0.75))
-        self.assertIn("This comes near:\n      · Counted twice\n", output)
-        self.assertNotIn("Too large", output)
-
-    def test_an_exception_has_another_cause(self):
-        self.assertNotIn("mistakes", self.shown(RIGHT, WRONG, message="an exception was thrown: k[9]", thrown=True))
-
-    def test_what_the_emulator_stops_is_a_mistake_too(self):
-        self.assertIn("Some mistakes", self.shown(RIGHT, WRONG, message=FAULT, thrown=True))
 
 
 class Printed(Checked):
@@ -214,16 +160,17 @@ class Faults(Checked):
             f'<Exception filename="t.cpp" line="1">\n      {FAULT}\n    </Exception>'
             '<OverallResult success="false" skips="0"/></TestCase>'
         )
-        failure = catch_xml.parse(xml).properties[0].failures[0]
-        self.assertEqual(failure.message, FAULT)
-        self.assertTrue(failure.by_emulator)
+        for kernel in ("attention_forward_kernel", "attention_forward_kernel&lt;fa::half, 64>"):
+            failure = catch_xml.parse(xml.replace("attention_forward_kernel", kernel)).properties[0].failures[0]
+            self.assertTrue(failure.message.startswith(FAULT.splitlines()[0]))
+            self.assertTrue(failure.by_emulator)
 
 
 class Next(CourseFolder):
     def said_after(self, word, steps, only=None):
         progress.remember(self.state, self.lesson, self.lesson.fingerprint(), word, steps, only)
         self.said.clear()
-        check._say_next(self.lesson, self.state, word)
+        check._say_next(self.lesson, self.state, word, steps)
         return self.output()
 
     def test_after_a_step(self):
@@ -238,7 +185,10 @@ class Next(CourseFolder):
         self.assertEqual(self.said_after(RIGHT, {"1": RIGHT, "2": RIGHT}), after)
 
     def test_after_a_wrong_one(self):
-        self.assertEqual(self.said_after(WRONG, {"1": WRONG}), "For a hint: ./course hint 01\n")
+        self.assertEqual(self.said_after(WRONG, {"1": RIGHT, "2": WRONG}), "For a hint: ./course hint 01 --step 2\n")
+
+    def test_after_a_crash_outside_of_every_step(self):
+        self.assertEqual(self.said_after(WRONG, {"1": "not reached"}), "For a hint: ./course hint 01\n")
 
 
 class Wrapped(CourseFolder):

@@ -1,0 +1,72 @@
+"""How each cataloged mistake fails: lessons/NN_name/symptoms.json, and which mistakes explain what a student's tests tell.
+
+The file holds which tests a mistake breaks, and what the first of them says; of mistakes that are alike in that, what another
+test says, too, if it tells them apart. `python -m checks.mistakes record` writes it from real runs, without the tests of random
+cases: those take long, and what they show is not one input but the least that was found.
+"""
+
+from dataclasses import dataclass
+
+from .fault import classify, same
+
+MOST_NEAR = 3  # mistakes that are shown where none fits
+RANDOM = "random"  # the tag of tests that are not recorded
+
+
+@dataclass(frozen=True)
+class Symptoms:
+    broken: tuple[str, ...]  # the tests that fail, in order
+    said: str  # by the first of them, in its first line
+    also: tuple[str, str] | None = None  # another of them and what it says, where that tells alike mistakes apart
+
+    @property
+    def first(self) -> str:
+        return self.broken[0]
+
+
+def unpack(recorded: dict) -> dict[str, Symptoms]:
+    """From {"tests": ["a", "b"], "mistakes": {"no_scale": ".x lse[i=0]: expected 1, got 2"}}: this one breaks b.
+
+    And "apart": {"no_scale": ["b", "what b says"]}.
+    """
+    symptoms, apart = {}, recorded.get("apart", {})
+    for name, told in recorded.get("mistakes", {}).items():
+        marks, _, said = told.partition(" ")
+        pairs = zip(recorded["tests"], marks, strict=True)
+        broken = tuple(test for test, mark in pairs if mark == "x")
+        symptoms[name] = Symptoms(broken, said, tuple(apart[name]) if name in apart else None)
+    return symptoms
+
+
+def alike(one: Symptoms, other: Symptoms) -> bool:
+    """Whether they cannot be told apart by what is recorded."""
+    also = same(one.also[1], other.also[1]) if one.also and other.also else True
+    return one.broken == other.broken and same(one.said, other.said) and also
+
+
+def matching(mistakes: list, right: set[str], wrong: dict[str, str]) -> tuple[list, bool]:
+    """The mistakes that explain why these tests are `wrong`, the first of them with what it says, and those are `right`; and
+    whether they do so exactly.
+
+    Of tests that did not run, nothing is known. If no mistake explains all of it in the same words: those that do so in other
+    words, of the same kind, or else leave the fewest tests unexplained. Where many are equally near, each of them says little.
+    """
+    first, said = next(iter(wrong.items()))
+    possible = [one for one in mistakes if first in one.symptoms.broken and not right & {*one.symptoms.broken}]
+    in_words = [one for one in possible if one.symptoms.first == first and _says(one.symptoms, wrong)]
+    unexplained = {id(one): len({*wrong} - {*one.symptoms.broken}) for one in possible}
+    exact = [one for one in in_words if not unexplained[id(one)]]
+    if exact:
+        return exact, True
+    kind = classify(said).kind
+    near = [one for one in possible if not unexplained[id(one)] and classify(one.symptoms.said).kind == kind]
+    if not near:
+        fewest = min((unexplained[id(one)] for one in in_words), default=0)
+        near = [one for one in in_words if unexplained[id(one)] == fewest]
+    return near if len(near) <= MOST_NEAR else [], False
+
+
+def _says(one: Symptoms, wrong: dict[str, str]) -> bool:
+    """Whether what it says is what these tests say."""
+    test, said = one.also or (one.first, one.said)
+    return same(one.said, wrong[one.first]) and same(said, wrong.get(test, said))

@@ -1,0 +1,129 @@
+"""What a wrong result is said to come from: a known mistake, some that may be meant, or none; and the smallest input."""
+
+import unittest
+from dataclasses import replace
+from unittest import mock
+
+from course import diagnosis, gpu, lessons, report, verdict
+from course.build import Build
+from course.catch_xml import Failure, Property
+from course.symptoms import Symptoms
+from course_folder import CourseFolder
+
+TESTS = ("scores are right", "rows sum to 1", "out is right")
+SAID, OTHER = (f"p[row=1]: expected 0.25, got {got} (1 of 3 values differ)" for got in (0.5, 0.75))
+RACE = "q_tile[0][1] is touched by two threads with no barrier between"
+
+
+def mistake(title, *broken, said=SAID, caught_by=TESTS[1]):
+    return lessons.Mistake(title, caught_by, f"Why {title}.", Symptoms(broken, said))
+
+
+def shape(Nq, Nk):
+    return f"shape := B=1 H=1 Nq={Nq} Nk={Nk} D=2"
+
+
+class Diagnosed(CourseFolder):
+    def property(self, name, *failures):
+        return Property(name, ("step1",), "test.cpp", 9, [*failures], ended=True)
+
+    def shown(self, *catalog, broken=(TESTS[1],), said=SAID, thrown=False, preset="cpu", failures=(), random=()):
+        """The report on TESTS, of which these are broken, in a lesson with these mistakes."""
+        lesson = replace(self.lesson, steps=("Scores",), mistakes=catalog)
+        first = Failure(said, "test.cpp", 12, (shape(3, 3),), thrown)
+        properties = [self.property(name, *([first] if name in broken else ())) for name in TESTS]
+        properties[-1].failures += failures
+        properties = [replace(one, tags=("step1", "random")) if one.name in random else one for one in properties]
+        found = verdict.judge(
+            mock.Mock(properties=properties, complete=True, counted=len(TESTS)),
+            mock.Mock(code=1, stderr="", timed_out=0),
+            lesson.steps,
+            None,
+        )
+        self.said.clear()
+        report.tested(lesson, found, Build(self.root, preset), None, 0.8)
+        return self.output()
+
+    def test_one_that_explains_all_is_named_and_explained(self):
+        output = self.shown(mistake("No maximum", TESTS[1]), mistake("No sum", *TESTS[1:]))
+        self.assertIn("    This is a known mistake: No maximum\n      Why No maximum.\n", output)
+        self.assertNotIn("No sum", output)
+
+    def test_of_several_none_is_blamed(self):
+        output = self.shown(mistake("No maximum", TESTS[1]), mistake("No sum", TESTS[1]))
+        self.assertIn(
+            "    Some mistakes that fail like this (yours may be another):\n      · No maximum\n      · No sum\n",
+            output,
+        )
+        self.assertNotIn("Why", output)
+
+    def test_another_value_only_comes_near(self):
+        output = self.shown(mistake("No maximum", TESTS[1]), said=OTHER)
+        self.assertIn(
+            "    None of the known mistakes fails exactly so. This comes near:\n      · No maximum\n\n", output
+        )
+        self.assertNotIn("Why", output)
+
+    def test_what_breaks_another_test_is_not_blamed(self):
+        self.assertNotIn("mistake", self.shown(mistake("No maximum", *TESTS[1:], said=RACE)))
+
+    def test_what_random_cases_tell_neither_speaks_for_a_mistake_nor_against(self):
+        known = mistake("No maximum", TESTS[1])
+        self.assertNotIn("known mistake", self.shown(known, broken=TESTS[1:]))
+        self.assertIn("This is a known mistake", self.shown(known, broken=TESTS[1:], random=TESTS[2:]))
+        self.assertNotIn("mistake", self.shown(known, broken=TESTS[-1:], random=TESTS[-1:]))
+
+    def test_a_mistake_that_is_not_recorded_is_not_blamed(self):
+        self.assertNotIn("mistake", self.shown(lessons.Mistake("No maximum", TESTS[1], "Why.")))
+
+    def test_an_exception_has_another_cause(self):
+        said = "an exception was thrown: k[9]"
+        self.assertNotIn("mistake", self.shown(mistake("No maximum", TESTS[1], said=said), said=said, thrown=True))
+
+    def test_no_known_mistake_stops_the_program(self):
+        with mock.patch.object(verdict, "_stop", lambda *_: verdict.Stop("crashed (SIGSEGV)", None)):
+            self.assertIn("This comes near:\n      · No maximum", self.shown(mistake("No maximum", TESTS[1])))
+
+    def test_what_the_emulator_stops_is_a_mistake_too(self):
+        said = f"{RACE}\n  in f, block (0, 0, 0), thread (7, 0, 0)"
+        self.assertIn("This is a known mistake", self.shown(mistake("a", TESTS[1], said=RACE), said=said, thrown=True))
+
+    def test_a_gpu_tells_less_so_what_this_test_catches_may_be_meant(self):
+        known = mistake("No maximum", TESTS[1], said=RACE), mistake("No sum", TESTS[1], caught_by=TESTS[2])
+        output = self.shown(*known, preset=gpu.PRESET)
+        self.assertIn("Some mistakes that fail like this (yours may be another):\n      · No maximum\n", output)
+        self.assertNotIn("No sum", output)
+
+    def test_the_smallest_input_where_it_is_not_the_first(self):
+        small = Failure("out: expected 1, got 2 (1 of 3 values differ)", "t.cpp", 1, (shape(1, 2), "options := causal"))
+        known = mistake("No maximum", *TESTS[1:])
+        output = self.shown(known, broken=TESTS[1:], failures=[small])
+        self.assertIn(
+            "      The smallest input on which it shows:\n"
+            "        shape = B=1 H=1 Nq=1 Nk=2 D=2, options = causal\n"
+            "        out: expected 1, got 2\n",
+            output,
+        )
+        output = self.shown(known, broken=TESTS[1:])
+        self.assertIn("Why No maximum.\n      No test found a smaller input on which it shows.\n", output)
+
+
+class Smallest(unittest.TestCase):
+    def smallest(self, *contexts):
+        failures = [Failure(str(number), "t.cpp", 1, context) for number, context in enumerate(contexts)]
+        found = diagnosis.smallest((Property("a", (), "t.cpp", 1, failures, ended=True),))
+        return found and int(found.message)
+
+    def test_by_the_product_of_its_extents(self):
+        self.assertEqual(self.smallest((shape(3, 3),), (shape(1, 4),), ("x := 1", shape(2, 2))), 1)
+
+    def test_an_extent_of_0_does_not_make_it_smallest(self):
+        self.assertEqual(self.smallest((shape(0, 9),), (shape(2, 2),)), 1)
+
+    def test_those_that_name_no_shape_are_not_compared(self):
+        self.assertEqual(self.smallest((), (shape(9, 9),)), 1)
+        self.assertIsNone(self.smallest((), ("low := 3",)))
+
+
+if __name__ == "__main__":
+    unittest.main()
