@@ -9,7 +9,7 @@ from pathlib import Path
 from checks import hostile
 from checks.common import ROOT, Lesson, Result, lessons
 
-LIMIT = "5"  # seconds for the tests of a step, which take a small part of one
+LIMIT = "20"  # seconds for the tests of a step, which take one on a quiet machine
 MEMORY = "1024"  # MB
 CUDA = "05"
 
@@ -55,9 +55,9 @@ def survivors() -> list[str]:
 
 
 def the_same_again(folder: Path) -> Iterator[Result]:
-    """A class of two: one right, one with a mistake in step 4."""
+    """A class of two: one right, one with a mistake in step 6."""
     _, _, solution = lesson_of("02")
-    for name, text in (("ada", solution), ("ben", solution.replace("weight(b.m, m) * b.l}", "b.l}"))):
+    for name, text in (("ada", solution), ("ben", solution.replace("state.m + std::log", "std::log"))):
         (folder / name).mkdir(parents=True)
         (folder / name / hostile.FILE).write_text(text)
     runs = [grade(folder, "--lesson", "2", "--seed", seed) for seed in ("a", "a", "b")]

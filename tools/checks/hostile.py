@@ -141,7 +141,7 @@ SUBMISSIONS = (
     Hostile("eats_memory", "wrong", 83.33, _in_last_step(EAT, "vector")),
     Hostile("recurses", "wrong", 83.33, _in_last_step("int n = 0; return float(deeper(&n));", "", RECURSE)),
     Hostile("floods", "right", 100, _in_last_step(
-        'for (int n = 0; n < 20000; ++n) std::printf("%1000d\\n", n), std::fprintf(stderr, "%1000d\\n", n);', "cstdio")),
+        'static int n = 0; for (; n < 20000; ++n) std::printf("%1000d\\n", n), std::fprintf(stderr, "%1000d\\n", n);', "cstdio")),
     Hostile("leaves_out_a_function", "does not compile", 0, _in_last_step("helper();", "", "void helper();")),
     Hostile("includes_the_solution", "refused", 0, lambda stub, solution: f'#include "{REACHED}"\n'),
     Hostile("includes_without_end", "does not compile", 0, lambda stub, solution: '#include "/dev/zero"\n'),

@@ -294,9 +294,5 @@ def _parser() -> Parser:
 
 
 def _limit(command: Parser) -> None:
-    command.add_argument(
-        "--limit",
-        type=float,
-        metavar="SECONDS",
-        help=f"end the tests after this time (default: {check.LIMIT:g}, and {check.LIMIT_OF_TEST:g} for one test)",
-    )
+    meaning = f"end the tests after this time (default: {check.LIMIT:g}, and {check.LIMIT_OF_TEST:g} for one test)"
+    command.add_argument("--limit", type=float, metavar="SECONDS", help=meaning)

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from course import cli, demo_invariant, demo_tiles, demo_traffic, grade_formats, grade_points, lessons, screen
+from course import cli, demo_invariant, demo_tiles, demo_traffic, grade, grade_formats, grade_points, lessons, screen
 from course.lessons import ROOT
 
 TEXT = (ROOT / "INSTRUCTOR.md").read_text(encoding="utf-8")
@@ -82,6 +82,13 @@ class Grading(unittest.TestCase):
         flags = cli._parser().parse_args(shlex.split(command))
         self.assertEqual(flags.paths, [Path("submissions")])
         self.assertIn("path: submissions/", workflow)
+
+    def test_its_numbers_are_those_of_the_command(self):
+        section = TEXT[TEXT.index("## How to grade") : TEXT.index("### What a submission can do")]
+        self.assertIn(f"FA_SEED={grade_points.seed_of('autumn, group B', 'ada')} ./course check 02", section)
+        self.assertIn(f"after {grade.LIMIT:g} seconds", section)
+        self.assertIn(f"{grade.MEMORY} MB", section)
+        self.assertIn(f"A lesson has {grade_points.FULL}", section)
 
     def test_every_field_of_the_document_is_described(self):
         lesson = lessons.load(ROOT)[0]
