@@ -69,7 +69,7 @@ class Diagnosed(CourseFolder):
 
     def test_what_random_cases_tell_neither_speaks_for_a_mistake_nor_against(self):
         known = mistake("No maximum", TESTS[1])
-        self.assertNotIn("known mistake", self.shown(known, broken=TESTS[1:]))
+        self.assertNotIn("This is a known mistake", self.shown(known, broken=TESTS[1:]))
         self.assertIn("This is a known mistake", self.shown(known, broken=TESTS[1:], random=TESTS[2:]))
         self.assertNotIn("mistake", self.shown(known, broken=TESTS[-1:], random=TESTS[-1:]))
 
