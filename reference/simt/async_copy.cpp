@@ -16,8 +16,10 @@ void arrive(const Thread::Copy& copy) {
   std::memcpy(storage.data + copy.at * element_bytes, copy.values.data(), std::size_t(copy.elements * element_bytes));
   if (!running->block->kernel().settings.checks) return;
   for (Index at = copy.at; at < copy.at + copy.elements; ++at) {
-    storage.shadows[std::size_t(at)].in_flight = false;
+    Shadow& element = storage.shadows[std::size_t(at)];
+    element.copy = Copy::none;
     check_shared(storage, at, Access::write);
+    element.copy = Copy::arrived;
   }
 }
 

@@ -37,7 +37,7 @@ void __pipeline_memcpy_async(fa::SharedAddress<T> to, fa::hbm<Source> from, std:
   if (copied > 0) from.read(0, copied, values.data());
   nothing.fill(fa::unwritten<T>());
   to.write(0, elements, nothing.data());
-  for (int i = 0; i < elements && to.shadow != nullptr; ++i) to.shadow[i].in_flight = true;
+  for (int i = 0; i < elements && to.shadow != nullptr; ++i) to.shadow[i].copy = fa::simt::Copy::in_flight;
 
   fa::simt::Thread& thread = *fa::simt::running;
   fa::simt::Thread::Copy copy{.storage = to.storage, .at = to.index(), .elements = elements, .batch = thread.batches};

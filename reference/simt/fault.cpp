@@ -65,10 +65,14 @@ std::string race_message(const Thread& thread, const std::string& element, const
   }
   const Place& barrier = block.last_barrier();
   const std::string since = barrier.line == 0 ? "the start of the kernel" : "the barrier at " + to_string(barrier);
+  const std::string how = conflict.by_copy ? ", by an asynchronous copy that came when it waited for it" : "";
+  const bool knows_syncwarp = thread.seen[thread.lane] > 1;
+  const bool one_warp = knows_syncwarp && conflict.thread / kWarp == thread.index / kWarp;
   return fault_message(thread, element + " is touched by two threads with no barrier between",
-                       "  " + other + past(conflict.kind) + ",\n  " + text_of_thread(thread) + present(access) +
+                       "  " + other + past(conflict.kind) + how + ",\n  " + text_of_thread(thread) + present(access) +
                            ",\n  both after " + since +
-                           (barrier.line == 0 ? "\n" : " (in a loop, one may be a round ahead)\n"));
+                           (barrier.line == 0 ? "\n" : " (in a loop, one may be a round ahead)\n") +
+                           (one_warp ? "  and with no __syncwarp() of their warp between\n" : ""));
 }
 
 void stop(const Thread& thread, const std::string& what, const std::string& more) {

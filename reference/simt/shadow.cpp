@@ -26,7 +26,7 @@ bool in_order(std::uint64_t time, const Thread& thread, std::uint32_t first_seri
 Conflict conflict_with_writer(const Shadow& element, const Thread& thread, std::uint32_t first_serial) {
   if (in_order(element.write_time, thread, first_serial)) return {};
   if (element.write_time == thread.now && in_order(element.writer, element.writer_clock, thread)) return {};
-  return {true, Access::write, block_serial_of(element.write_time), element.writer};
+  return {true, Access::write, block_serial_of(element.write_time), element.writer, element.copy == Copy::arrived};
 }
 
 Conflict conflict_with(const Crowd& crowd, Access kind, const Thread& thread, std::uint32_t first_serial) {
@@ -96,7 +96,7 @@ Conflict note(Shadow& element, const Thread& thread, std::uint32_t first_serial,
       element.writer_clock = clock_of(thread);
       element.writer = static_cast<std::uint16_t>(thread.index);
       element.has_atomics = false;
-      element.in_flight = false;
+      element.copy = Copy::none;
       break;
   }
   return {};

@@ -20,6 +20,9 @@ namespace fa::simt {
 
 enum class Access : std::uint8_t { read, write, atomic };
 
+// What an asynchronous copy has to do with the last write to an element.
+enum class Copy : std::uint8_t { none, in_flight, arrived };
+
 // When the host wrote, or a launch without checks: before all blocks.
 inline constexpr std::uint64_t kHostTime = time_of(0, 1);
 
@@ -46,7 +49,7 @@ struct Shadow {
   std::uint32_t writer_clock = 0;
   std::uint16_t writer = 0;  // its index in the block
   bool has_atomics = false;  // since it was written
-  bool in_flight = false;    // an asynchronous copy was issued by the writer, and has not arrived
+  Copy copy = Copy::none;    // in flight: the writer has issued it, and it has not arrived
   Crowd readers;
   Crowd atomics;
 };
@@ -57,6 +60,7 @@ struct Conflict {
   Access kind = Access::read;
   std::uint32_t block_serial = 0;
   std::uint32_t thread = 0;
+  bool by_copy = false;  // what was written had come by an asynchronous copy
   explicit operator bool() const { return found; }
 };
 

@@ -105,7 +105,7 @@ void check_shared(SharedStorage& storage, Index at, Access access) {
                            "  if another thread writes it later, a barrier is missing\n");
     });
   }
-  if (element.in_flight && block_serial_of(element.write_time) == block) {
+  if (element.copy == Copy::in_flight && block_serial_of(element.write_time) == block) {
     return thread.block->stop_later([&] {
       return fault_message(thread,
                            "shared memory: " + storage.text_of_element(at) +

@@ -79,6 +79,14 @@ TEST_CASE("an element that an asynchronous copy has not reached may not be touch
   }
 }
 
+TEST_CASE("of what came too late, a copy is named as the writer") {
+  const fa::DeviceBuffer<float> in("in", counting_up(8));
+  fa::DeviceBuffer<float> out("out", 2);
+  check_fault([&] { fa::launch<hand_over_kernel>({{1}, {2}}, in.data(), out.data(), int(barrier_before_wait)); },
+              {"thread (0, 0, 0) wrote it, by an asynchronous copy that came when it waited for it,\n"
+               "  thread (1, 0, 0) reads it"});
+}
+
 TEST_CASE("other threads need a barrier after the wait, and before the next copy") {
   check_mistake(no_barrier, {"shared memory: ", "line[3]", "in hand_over_kernel"});
   check_mistake(barrier_before_wait, {"shared memory: ", "line[3]", "in hand_over_kernel"});

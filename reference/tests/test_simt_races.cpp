@@ -234,3 +234,26 @@ TEST_CASE("a write after many reads races with any one of them") {
     CHECK_FALSE(readers_race(0xffff'ffffull << 32, 50, true));
   });
 }
+
+namespace {
+
+// Thread 9 writes behind the __syncwarp, and `reader` reads.
+__global__ void after_syncwarp_kernel(fa::hbm<int> elements, int reader) {
+  __syncwarp();
+  if (threadIdx.x == 9) touch(elements, Access::write);
+  if (int(threadIdx.x) == reader) touch(elements, Access::read);
+}
+
+}  // namespace
+
+TEST_CASE("where a warp has met at __syncwarp, a race of its lanes says that none lies between") {
+  constexpr const char* kSaid = "\n  and with no __syncwarp() of their warp between";
+  fa::DeviceBuffer<int> elements("elements", std::vector<int>(8));
+  const auto said = [&](int reader) {
+    return fault_of([&] { fa::launch<after_syncwarp_kernel>({{1}, {64}}, elements.data(), reader); });
+  };
+  CHECK_THAT(said(10), ContainsSubstring("no barrier between") && ContainsSubstring(kSaid));
+  CHECK_THAT(said(40), ContainsSubstring("no barrier between") && !ContainsSubstring(kSaid));
+  CHECK_THAT(run_race(Memory::shared, 9, 10, Access::write, Access::read, Between::nothing),
+             ContainsSubstring("no barrier between") && !ContainsSubstring(kSaid));
+}

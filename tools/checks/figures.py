@@ -39,6 +39,7 @@ def quoted_roofs() -> Iterator[Result]:
     )
     forward = recorded("04_roofline")["D = 64"]["standard"]
     ceiling = min(peak, forward["flop"] / forward["hbm_bytes"] * copy)
+    yield quotes("07_flash_v1_tensor_cores", f"{copy / 1e12:.2f} TB/s in a copy")
     cache = f"L2, {roofs['l2_bytes'] / 2**20:.0f} MiB on an H200"
     yield quotes("04_counting_bytes", *both, cache, f"allows {ceiling / 1e12:.0f} TFLOP/s at most")
 
