@@ -31,7 +31,7 @@ def draw() -> Figure:
         f"{mistakes} mistakes, {everything} tests: no mistake survives",
         f"{everything - idle} of the tests are shown to be able to fail",
         "A row is a mistake, a column a test; both in the lesson's order, so that steps run down the diagonal. Thin lines: where a step begins.\n"
-        "From lessons/*/symptoms.json: all tests were run with each mistake, on the CPU and on the emulator.",
+        "From lessons/*/symptoms.json: with each mistake all tests were run, but for those of random cases; CUDA on the emulator.",
         wide=True,
         height=HEIGHT,
     )

@@ -27,9 +27,10 @@ is wrong. CI makes each of them, and the lesson's tests must catch it: **no mist
 
 ![The kill matrix: for each lesson, which mistake breaks which test](../plots/figures/museum.svg)
 
-How all tests fail with each mistake is recorded in `symptoms.json`, from real runs. `./course check` compares a student's result
-with it. Where one mistake alone breaks the same tests, the first of them with the same message, it says which mistake that is; where
-several do, it lists them; and where none does, it blames none, and shows the first property that fails.
+How the tests fail with each mistake is recorded in `symptoms.json`, from real runs of all of them but those of random cases.
+`./course check` compares a student's result with it. Where one mistake alone breaks the same tests, the first of them with the same
+message, it says which mistake that is; where several do, it lists them; and where none does, it blames none, and shows the first
+property that fails.
 
 | lesson | mistakes | tests | broken by none | alone in their symptoms |
 |---|--:|--:|--:|--:|

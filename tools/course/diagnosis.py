@@ -49,7 +49,7 @@ def _chosen(lesson: Lesson, found: Verdict, build: Build) -> tuple[list[Mistake]
         return [one for one in lesson.mistakes if one.caught_by == found.broken.name], True
     recorded = [one for one in found.properties if symptoms.RANDOM not in one.tags]
     right = {one.name for one in recorded if one.state == RIGHT}
-    wrong = {one.name: _first_line(one.failure) for one in recorded if one.failure}
+    wrong = {one.name: one.failure.message.splitlines()[0] for one in recorded if one.failure}
     if not wrong:
         return [], False
     known, exact = symptoms.matching([one for one in lesson.mistakes if one.symptoms], right, wrong)
@@ -65,12 +65,18 @@ def _smallest(found: Verdict) -> None:
         screen.say("No test found a smaller input on which it shows.", indent=6)
         return
     screen.say("The smallest input on which it shows:", indent=6)
-    screen.say(", ".join(info.replace(" := ", " = ") for info in failure.context), indent=8)
-    screen.say(_first_line(failure).partition(" (")[0], indent=8)
+    where, said = _case(failure)
+    screen.say(where, indent=8)
+    screen.say(said.partition(" (")[0], indent=8)
 
 
-def _first_line(failure: Failure) -> str:
-    return failure.message.splitlines()[0]
+def _case(failure: Failure) -> tuple[str, str]:
+    """The input and what it gave. A test of random cases tells both in its message."""
+    lines = failure.message.splitlines()
+    for line, after in zip(lines, lines[1:], strict=False):
+        if _SHAPE.search(line):
+            return line, after
+    return ", ".join(info.replace(" := ", " = ") for info in failure.context), lines[0]
 
 
 def smallest(properties: tuple[Property, ...]) -> Failure | None:
@@ -82,5 +88,5 @@ def smallest(properties: tuple[Property, ...]) -> Failure | None:
 
 
 def _size(failure: Failure) -> int | None:
-    shape = next(filter(None, map(_SHAPE.search, failure.context)), None)
+    shape = _SHAPE.search(_case(failure)[0])
     return math.prod(max(1, int(extent)) for extent in shape.groups()) if shape else None

@@ -107,6 +107,17 @@ class Diagnosed(CourseFolder):
         output = self.shown(known, broken=TESTS[1:])
         self.assertIn("Why No maximum.\n      No test found a smaller input on which it shows.\n", output)
 
+    def test_the_smallest_input_may_be_one_of_random_cases(self):
+        case = "B=1 H=1 Nq=1 Nk=2 D=1, not causal, inputs: normal, seed 3"
+        drawn = Failure(
+            f"Case 1 of 9 fails. Made smaller, it is\n{case}\nout: expected 1, got 2 (1 of 1)", "t.cpp", 1, ()
+        )
+        output = self.shown(mistake("No maximum", TESTS[1]), failures=[drawn], random=TESTS[-1:])
+        self.assertIn("This is a known mistake: No maximum\n", output)
+        self.assertIn(
+            f"The smallest input on which it shows:\n        {case}\n        out: expected 1, got 2\n", output
+        )
+
 
 class Smallest(unittest.TestCase):
     def smallest(self, *contexts):
