@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
   const bool takes_options = function != 3;
   const fa::fuzz::Expected expected{.invalid = !fa::fuzz::is_shape(shape) || sizes[function] ||
                                                (takes_options && !fa::fuzz::is_options(options))};
-  if (!expected.invalid && !fa::fuzz::is_small(shape)) return 0;
+  if (!expected.invalid && !fa::fuzz::is_small(shape, 1)) return 0;
 
   const std::string words = "function " + std::to_string(function) + ": " + fa::fuzz::in_words(shape, options, {});
   const bool accepted = fa::fuzz::succeeds(

@@ -36,11 +36,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
                      tiles.Br > (mma ? 128 : 256) || tiles.Bc % (mma ? 64 : 16) != 0 || q.size() != queries ||
                      k.size() != keys || v.size() != keys || out.size() != queries || state.partial.size() != queries ||
                      state.m.size() != rows || state.l.size() != rows || (function == 2 && first_tile < 0);
-  const fa::Tiles fit = expected.invalid ? fa::Tiles{} : tiles;  // so that no product overflows
-  const Wide Br = fit.Br, Bc = fit.Bc, D = expected.invalid ? 64 : shape.D, widest = Bc > D ? Bc : D;
+  const bool sane = fa::fuzz::is_shape(shape) && fa::fuzz::is_tiles(tiles);
+  const fa::Tiles fit = sane ? tiles : fa::Tiles{};  // so that no product overflows
+  const Wide Br = fit.Br, Bc = fit.Bc, D = sane ? shape.D : 64, widest = Bc > D ? Bc : D;
   const Wide of_keys = 2 * 2 * Bc * (D + 8), of_queries = 2 * Br * (widest + 8) + 4 * Br * (widest + 4);
   const Wide needed = of_keys + (mma ? 0 : of_queries);  // each of the four is a multiple of 16
-  expected.too_long = !expected.invalid && needed > fa::device().shared_bytes_per_block;
+  expected.too_long = needed > fa::device().shared_bytes_per_block;
   const bool acceptable = !expected.invalid && !expected.too_long;
   if (acceptable && (function == 2 || !fa::fuzz::is_small(shape))) return 0;
 
