@@ -75,7 +75,7 @@ inline void check_random() {
                             .Br = {16, 32, 16},
                             .Bc = {16, 32, 16},
                             .flaws = 3};
-  fa::check_random_cases(space, 1000, [](const fa::RandomCase& one) {
+  fa::check_random_cases(space, 2000, [](const fa::RandomCase& one) {
     return one.seed % 2 == 0 ? random_fault<fa::half>(one) : random_fault<fa::bfloat16>(one);
   });
 }

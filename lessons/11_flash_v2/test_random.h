@@ -36,7 +36,7 @@ inline std::string rejection_fault(const fa::RandomCase& one) {
 
 inline void check_random() {
   const fa::CaseSpace space{.B = {1, 1}, .H = {1, 2}, .Nq = {0, 70}, .Nk = {0, 40}, .D = {1, 5}, .flaws = 3};
-  fa::check_random_cases(space, 1000, [](const fa::RandomCase& one) {
+  fa::check_random_cases(space, 2000, [](const fa::RandomCase& one) {
     if (one.flaw > 0) return rejection_fault(one);
     std::string bytes;
     const auto run = [&](const fa::Inputs& inputs, const fa::Shape& shape, const fa::Options& options,
