@@ -116,6 +116,8 @@ SUBMISSIONS = (
     Hostile("prints_passed", "wrong", 0, _start(PASSED + "_exit(0);", "cstdio unistd.h")),
     Hostile("exits_at_exit", "not started", 0, _start("std::atexit([] { _exit(0); });", "cstdlib unistd.h")),
     Hostile("exits", "wrong", 83.33, _in_last_step(PASSED + "std::exit(0);", "cstdio cstdlib")),
+    Hostile("renames_its_lines", "does not compile", 0, lambda stub, solution: f'#line 1 "other.cpp"\n{stub}\nint x = y;\n'),
+    Hostile("is_no_assembly", "does not compile", 0, _beside('asm("nonsense");')),
     Hostile("exits_at_once", "wrong", 83.33, _in_last_step("std::_Exit(0);", "cstdlib")),
     Hostile("writes_everywhere", "wrong", 83.33, _in_last_step(EVERYWHERE + "return 0;", "cstring unistd.h")),
     Hostile("begins_first", "wrong", 0, _beside(

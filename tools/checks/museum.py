@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from course.fault import without_count
 from course.symptoms import Symptoms
 
 from checks import symptoms
@@ -81,7 +82,7 @@ def escaped(text: str) -> str:
 
 
 def code(message: str) -> str:
-    short = message.partition(" (")[0]
+    short = without_count(message)
     short = short if len(short) <= LONGEST else short[:LONGEST].rstrip() + " …"
     return f"`{short}`".replace("|", "\\|")
 

@@ -66,8 +66,8 @@ def check(
         _say_next_on_gpu(lesson, state, word, steps)
     elif settings := sorted(name for name in os.environ if name.startswith("FA_SIMT_")):
         screen.note(f"{', '.join(settings)} changed how the emulator ran, so this verdict is not remembered.")
-    elif "FA_SEED" in os.environ:
-        screen.note("FA_SEED changed the inputs, so this verdict is not remembered.")
+    elif settings := sorted(name for name in os.environ if name.startswith(("FA_SEED", "FA_RANDOM_"))):
+        screen.note(f"{', '.join(settings)} changed the inputs, so this verdict is not remembered.")
     else:
         progress.remember(state, lesson, before, word, steps, step)
         if say_next:

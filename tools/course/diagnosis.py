@@ -67,7 +67,7 @@ def _smallest(found: Verdict) -> None:
     screen.say("The smallest input on which it shows:", indent=6)
     where, said = _case(failure)
     screen.say(where, indent=8)
-    screen.say(said.partition(" (")[0], indent=8)
+    screen.say(fault.without_count(said), indent=8)
 
 
 def _case(failure: Failure) -> tuple[str, str]:

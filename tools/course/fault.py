@@ -36,6 +36,7 @@ _FAMILIES = (
 # Those in which the emulator stops a kernel; the others come from comparisons.
 _BY_EMULATOR = set("blocks race copy unset alignment unwritten barrier warp room bounds launch".split())
 _UNNAMED = re.compile(r"the shared array of [^\s:]+:\d+")  # told by the line that declares it, which differs
+_COUNT = re.compile(r" \(\d+ of \d+.*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -62,6 +63,11 @@ def classify(message: str, thrown: bool = False) -> Fault:
         if found := re.search(pattern, named, re.MULTILINE):
             return Fault(kind, next(filter(None, found.groups()), ""))
     return Fault("exception" if thrown else "other")
+
+
+def without_count(said: str) -> str:
+    """p[row=1]: expected 0.25, got 0.5 (1 of 3 values differ; ...), without what stands in these parentheses."""
+    return _COUNT.sub("", said)
 
 
 def same(said: str, other: str) -> bool:

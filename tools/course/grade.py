@@ -22,6 +22,7 @@ from .verdict import DOES_NOT_COMPILE, NOT_STARTED, RIGHT, WRONG
 
 LIMIT = 60.0  # seconds, for the tests of a step
 COMPILE_LIMIT = 120.0  # at least; it has nothing to do with what is being tested
+LONGEST = 86400
 MEMORY = 2048  # MB of address space
 
 HELP = (
@@ -81,7 +82,10 @@ def grade(options: Options, known: list[Lesson], root: Path) -> int:
     _validate(options)
     if sys.platform != "linux":
         raise InternalError("Grading needs Linux, whose limits and filters keep a submission in its place.")
-    students = grade_submissions.students(options.paths, options.lessons or known)
+    if options.gradescope and len(options.paths) == 1:
+        students = grade_submissions.one_student(options.paths[0], options.lessons or known)
+    else:
+        students = grade_submissions.students(options.paths, options.lessons or known)
     if options.gradescope and len(students) != 1:
         raise UsageError(f"--gradescope is for one student, and there are {len(students)}.")
     submissions = [
@@ -91,20 +95,21 @@ def grade(options: Options, known: list[Lesson], root: Path) -> int:
     ]
     grades = Grader(options, root).grade(submissions)
     report = grade_formats.Report(options.seed, [one.name for one in students], grades)
+    if options.json:
+        print(grade_formats.as_json(report), end="", flush=True)
+    else:
+        grade_formats.show(report)
+    # Last, so that a file that cannot be written costs no grades.
     if options.junit:
         options.junit.write_text(grade_formats.junit(report), encoding="utf-8")
     if options.gradescope:
         options.gradescope.write_text(grade_formats.gradescope(report), encoding="utf-8")
-    if options.json:
-        print(grade_formats.as_json(report), end="")
-    else:
-        grade_formats.show(report)
     return INTERNAL if any(one.word == NOT_GRADED for one in grades) else 0
 
 
 def _validate(options: Options) -> None:
-    if not options.limit > 0:
-        raise UsageError(f"--limit {options.limit:g}: must be a number of seconds above 0.")
+    if not 0 < options.limit <= LONGEST:
+        raise UsageError(f"--limit {options.limit:g}: must be a number of seconds above 0, and at most {LONGEST}.")
     if not 256 <= options.memory <= 1 << 20:
         raise UsageError(f"--memory {options.memory}: must be a number of MB from 256 to {1 << 20}.")
     for flag, file in (("--junit", options.junit), ("--gradescope", options.gradescope)):

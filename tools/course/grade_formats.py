@@ -172,7 +172,8 @@ def _details(one: LessonGrade) -> Iterator[str]:
                 yield f"  {step.test}"
                 yield from (f"  {_line(line)}" for line in step.message.splitlines()[:3])
     if not one.reason and any(step.state == "wrong" for step in one.steps):
-        yield f"again, with this file in exercises/: {repeat(one)}"
+        yield "again, with this file in exercises/:"
+        yield repeat(one)
 
 
 def _number(points: float | None) -> str:

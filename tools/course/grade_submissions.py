@@ -52,6 +52,15 @@ def students(paths: list[Path], lessons: list[Lesson]) -> list[Student]:
     return sorted(found, key=lambda one: one.name)
 
 
+def one_student(path: Path, lessons: list[Lesson]) -> list[Student]:
+    """As `students`, but a path with whatever somebody has uploaded is that student's folder, unless it is a class folder."""
+    if path.is_dir():
+        inside = [Student(one.name, one) for one in path.iterdir() if one.is_dir()]
+        if sum(_is_students(one, lessons) for one in inside) < 2:
+            return [Student(path.resolve().name, path)]
+    return students([path], lessons)
+
+
 def _is_students(student: Student, lessons: list[Lesson]) -> bool:
     if os.path.lexists(student.folder / "exercises"):
         return True

@@ -5,11 +5,13 @@ test says, too, if it tells them apart. `python -m checks.mistakes record` write
 cases: those take long, and what they show is not one input but the least that was found.
 """
 
+import re
 from dataclasses import dataclass
 
 from .fault import classify, same
 
 MOST_NEAR = 3  # mistakes that are shown where none fits
+_LINE = re.compile(r"(?<=\.cu):\d+")
 RANDOM = "random"  # the tag of tests that are not recorded
 
 
@@ -58,8 +60,7 @@ def matching(mistakes: list, right: set[str], wrong: dict[str, str]) -> tuple[li
     exact = [one for one in in_words if not unexplained[id(one)]]
     if exact:
         return exact, True
-    kind = classify(said).kind
-    near = [one for one in possible if not unexplained[id(one)] and classify(one.symptoms.said).kind == kind]
+    near = [one for one in possible if not unexplained[id(one)] and _comes_near(one.symptoms.said, said)]
     if not near:
         fewest = min((unexplained[id(one)] for one in in_words), default=0)
         near = [one for one in in_words if unexplained[id(one)] == fewest]
@@ -69,4 +70,17 @@ def matching(mistakes: list, right: set[str], wrong: dict[str, str]) -> tuple[li
 def _says(one: Symptoms, wrong: dict[str, str]) -> bool:
     """Whether what it says is what these tests say."""
     test, said = one.also or (one.first, one.said)
-    return same(one.said, wrong[one.first]) and same(said, wrong.get(test, said))
+    return _exactly(one.said, wrong[one.first]) and same(said, wrong.get(test, said))
+
+
+def _exactly(known: str, said: str) -> bool:
+    """Of the emulator's messages, the same element, too: another one may have another cause. Lines of the file do not count."""
+    if not classify(known).by_emulator:
+        return same(known, said)
+    return same(known, said) and _LINE.sub("", known) == _LINE.sub("", said)
+
+
+def _comes_near(known: str, said: str) -> bool:
+    """Of the same kind, and where both name an array, of the same one."""
+    ours, theirs = classify(known), classify(said)
+    return ours.kind == theirs.kind and (ours.array == theirs.array or not ours.array or not theirs.array)

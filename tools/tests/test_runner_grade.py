@@ -84,6 +84,21 @@ class HandedIn(CourseFolder):
         self.assertEqual(self.students("class"), ["ada", "ben"])
         self.assertEqual(self.students("class/ben", "class/ada"), ["ada", "ben"])
 
+    def test_one_student_is_one_whatever_was_uploaded(self):
+        def one(path):
+            found = grade_submissions.one_student(self.root / path, self.lessons)
+            return [student.name for student in found]
+
+        self.write("uploads/4711/softmax.cpp", "under another name")
+        self.write("uploads/4712/src/online_softmax.cpp", "in another folder")
+        self.assertEqual(one("uploads/4711"), ["4711"])
+        self.assertEqual(one("uploads/4712"), ["4712"])
+        for name in ("ada", "ben"):
+            self.write(f"class/{name}/online_softmax.cpp", "")
+        self.assertEqual(one("class"), ["ada", "ben"])
+        with self.assertRaisesRegex(UsageError, "must be a folder"):
+            one("uploads/4713")
+
     def test_what_cannot_be_told_apart_is_said(self):
         self.write("class/ada/online_softmax.cpp", "")
         self.write("more/ada/online_softmax.cpp", "")

@@ -50,6 +50,21 @@ class Matching(unittest.TestCase):
         self.assertEqual(self.matching("", "abcd", x=("ab", "2"), y=("abc", "2")), (["y"], False))
         self.assertEqual(self.matching("", "abcd", x=("ab", "2"), y=("abc", "3")), (["x"], False))
 
+    def test_of_the_emulator_the_element_counts_and_a_line_does_not(self):
+        read = "shared memory: read of {}, which nothing wrote yet"
+
+        def matching(known, said):
+            known, said = read.format(known), read.format(said)
+            mistake = lessons.Mistake("x", "", "", Symptoms(("a",), known))
+            found, exact = symptoms.matching([mistake], set(), {"a": said})
+            return len(found), exact
+
+        self.assertEqual(matching("q_tile[0][1]", "q_tile[0][1]"), (1, True))
+        self.assertEqual(matching("q_tile[0][1]", "q_tile[0][3]"), (1, False))
+        self.assertEqual(matching("q_tile[0][1]", "k_tile[0][1]"), (0, False))
+        array = "the shared array of attention_forward.cu:{}"
+        self.assertEqual(matching(array.format(44), array.format(61)), (1, True))
+
     def test_where_many_are_equally_near_none_is_named(self):
         many = {f"mistake_{number}": ("ab", str(number)) for number in range(symptoms.MOST_NEAR + 1)}
         self.assertEqual(self.matching("", "ab", "7.5", **many), ([], False))
