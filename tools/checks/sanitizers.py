@@ -7,7 +7,7 @@ from checks.common import Result, build, call, lessons, tail
 
 OTHERS = ("test_reference", "test_simt", "test_device", "test_solution_find_the_bug")
 
-# Tests that take long and look at nothing but counts and errors. Other tests run the same code at the same shapes.
+# Left out for their time: they compare counts and errors of kernels that other tests run here, too.
 NUMBERS = (
     "/formula = count, to the byte|/the bytes that a GPU's counters showed|/the error is at most twice that of standard"
 )
