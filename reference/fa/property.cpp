@@ -68,8 +68,8 @@ std::optional<Index> number_from_environment(const char* name) {
   throw std::invalid_argument(std::string(name) + " = " + text + ": must be a whole number, at least 1");
 }
 
-std::string told(const BrokenProperty& broken) {
-  return describe(broken.smallest) + "\n" + broken.message + "\nThis case alone: FA_RANDOM_CASE=\"" +
+std::string told(const BrokenProperty& broken, const CaseSpace& space) {
+  return describe(broken.smallest, space) + "\n" + broken.message + "\nThis case alone: FA_RANDOM_CASE=\"" +
          numbers_of(broken.smallest) + "\"";
 }
 
@@ -97,7 +97,7 @@ void check_random_cases(const CaseSpace& space, Index cases, const Property& pro
     const RandomCase one = case_of(text, space);
     const std::string message = outcome(property, one);
     if (message.empty()) SUCCEED();
-    if (!message.empty()) FAIL_CHECK(describe(one) << "\n" << message);
+    if (!message.empty()) FAIL_CHECK(describe(one, space) << "\n" << message);
     return;
   }
   cases = number_from_environment("FA_RANDOM_CASES").value_or(cases);
@@ -109,7 +109,7 @@ void check_random_cases(const CaseSpace& space, Index cases, const Property& pro
   }
   FAIL_CHECK("Case " << broken->number << " of " << cases << " fails. Made smaller, in " << broken->tried
                      << " attempts, it is\n"
-                     << told(*broken));
+                     << told(*broken, space));
 }
 
 }  // namespace fa

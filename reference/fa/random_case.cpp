@@ -143,10 +143,12 @@ RandomCase case_of(std::string_view numbers, const CaseSpace& space) {
                               " numbers");
 }
 
-std::string describe(const RandomCase& one) {
+std::string describe(const RandomCase& one, const CaseSpace& space) {
   std::ostringstream text;
-  text << one.shape << ", " << one.options << ", " << one.tiles
-       << ", inputs: " << kind_names[static_cast<std::size_t>(one.kind)] << ", seed " << one.seed;
+  text << one.shape << ", " << one.options;
+  if (space.Br.least < space.Br.most) text << ", Br=" << one.tiles.Br;
+  if (space.Bc.least < space.Bc.most) text << ", Bc=" << one.tiles.Bc;
+  text << ", inputs: " << kind_names[static_cast<std::size_t>(one.kind)] << ", seed " << one.seed;
   if (one.flaw > 0) text << ", to be rejected: flaw " << one.flaw;
   return text.str();
 }

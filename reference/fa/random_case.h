@@ -51,11 +51,11 @@ RandomCase draw_case(std::mt19937_64& bits, const CaseSpace& space);
 // The cases that differ in one number, which is smaller: the least that is allowed, half, and one less.
 std::vector<RandomCase> smaller_cases(const RandomCase& one, const CaseSpace& space);
 
-// The same case as twelve numbers for FA_RANDOM_CASE; and in words. case_of throws std::invalid_argument for a text
-// that is no case of the space.
+// The same case as twelve numbers for FA_RANDOM_CASE; and in words, with tiles only where the space has several.
+// case_of throws std::invalid_argument for a text that is no case of the space.
 std::string numbers_of(const RandomCase& one);
 RandomCase case_of(std::string_view numbers, const CaseSpace& space);
-std::string describe(const RandomCase& one);
+std::string describe(const RandomCase& one, const CaseSpace& space);
 
 // A call with one argument of `one` exchanged for a wrong one, which its seed chooses; `text` must stand in the
 // message.

@@ -118,6 +118,14 @@ TEST_CASE("property: the numbers of a case give the case again, and others are r
   rejects("one", "number 1, causal");
 }
 
+TEST_CASE("property: a case in words has the tiles that the lesson has, and no others") {
+  const fa::RandomCase one{.shape = {.B = 1, .H = 2, .Nq = 3, .Nk = 4, .D = 5}, .tiles = {.Br = 6, .Bc = 7}, .seed = 8};
+  const std::string start = "B=1 H=2 Nq=3 Nk=4 D=5, not causal", end = ", inputs: normal, seed 8";
+  CHECK(fa::describe(one, {}) == start + end);
+  CHECK(fa::describe(one, {.Bc = {1, 9}}) == start + ", Bc=7" + end);
+  CHECK(fa::describe(one, kSpace) == start + ", Br=6, Bc=7" + end);
+}
+
 TEST_CASE("property: inputs of each kind are what they are called") {
   fa::RandomCase one{.shape = {.B = 1, .H = 2, .Nq = 5, .Nk = 40, .D = 3}};
   one.kind = fa::CaseInputs::unit_values;
