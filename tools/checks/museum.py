@@ -29,9 +29,9 @@ is wrong. CI makes each of them, and the lesson's tests must catch it: **no mist
 ![The kill matrix: for each lesson, which mistake breaks which test](../plots/figures/museum.svg)
 
 How the tests fail with each mistake is recorded in `symptoms.json`, from real runs of all of them but those of random cases.
-`./course check` compares a student's result with it. Where one mistake alone breaks the same tests, the first of them with the same
-message, it says which mistake that is; where several do, it lists them; and where none does, it blames none, and shows the first
-property that fails.
+`./course check` compares a student's result with it. If exactly one mistake breaks the same tests, and the first of them says the
+same, the runner names that mistake. If several do, it lists them, and blames none. If none does, it shows the first property that
+fails, and at most says which mistakes come near.
 
 | lesson | mistakes | tests | broken by none | alone in their symptoms |
 |---|--:|--:|--:|--:|
@@ -54,7 +54,8 @@ These break the same tests, with the same messages as far as they are recorded. 
 EXHIBITS = """
 ## The mistakes
 
-*Breaks*: how many of the lesson's tests. In code: what the first of these tests says.
+*Caught by*: the test that is meant to. *Breaks*: how many of the lesson's tests. In code: what the first of these says, behind its
+name; the others are not quoted.
 """
 
 
@@ -88,11 +89,10 @@ def code(message: str) -> str:
 
 
 def exhibit(mistake: dict, one: Symptoms, tests: int) -> str:
-    caught = escaped(mistake["caught_by"])
-    if one.first != mistake["caught_by"]:
-        caught += f"; the first: {escaped(one.first)}"
+    says = f"{escaped(one.first)}: {code(one.said)}"
+    caught = says if one.first == mistake["caught_by"] else f"{escaped(mistake['caught_by'])}<br>The first: {says}"
     what = f"**{escaped(mistake['title'])}.** {escaped(mistake['why'])}"
-    return f"| {what} | {caught}<br>{code(one.said)} | {len(one.broken)} of {tests} |"
+    return f"| {what} | {caught} | {len(one.broken)} of {tests} |"
 
 
 def room(lesson: Lesson) -> list[str]:

@@ -34,10 +34,10 @@ class Museum(CourseFolder):
             return list(museum.run()), said.getvalue()
 
     def test_a_row_tells_what_is_wrong_what_catches_it_and_how_it_fails(self):
-        row = r"| **The scale \| is forgotten.** Right for D = 1. | b; the first: a<br>`s[i=0]: expected 1, got 2` | 2 of 4 |"
+        row = r"| **The scale \| is forgotten.** Right for D = 1. | b<br>The first: a: `s[i=0]: expected 1, got 2` | 2 of 4 |"
         page = museum.page([self.lesson])
         self.assertIn(f"\n{row}\n", page)
-        self.assertIn("\n| **No guard.** Out of \\*bounds\\*. | b<br>`HBM: read of q[9]` | 1 of 4 |\n", page)
+        self.assertIn("\n| **No guard.** Out of \\*bounds\\*. | b: `HBM: read of q[9]` | 1 of 4 |\n", page)
 
     def test_tests_that_no_mistake_breaks_are_listed(self):
         self.assertEqual(museum.unbroken(self.lesson), ["c", "d_1"])
