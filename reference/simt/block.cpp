@@ -70,6 +70,7 @@ void Block::begin_block(Index linear) {
   last_barrier_ = {};
   fault_.clear();
   more_faults_ = 0;
+  unwritten_ = {};
   static_shared_bytes_ = 0;
   dynamic_memory_.resize(static_cast<std::size_t>(kernel_->shape.shared_bytes));
   const auto serial = kernel_->first_serial + static_cast<std::uint32_t>(linear);
@@ -124,7 +125,7 @@ void Block::run(Index linear) {
         stop_stuck();
       }
     }
-    if (!fault_.empty()) stop_now();
+    if (!fault_.empty()) stop_when_all_wait();
     running = nullptr;
   } catch (...) {
     running = nullptr;
@@ -169,7 +170,7 @@ void Block::open_barrier() {
     if (same_site(threads_[index].site, first.site)) continue;
     stop_at_barriers("the threads of a block wait at different barriers", first, threads_[index]);
   }
-  if (!fault_.empty()) stop_now();
+  if (!fault_.empty()) stop_when_all_wait();
   for (const std::uint32_t index : order_) {
     threads_[index].state = ThreadState::ready;
     ++threads_[index].now;
@@ -197,6 +198,15 @@ void Block::stop_stuck() const {
 // If there was another fault before, it may be the cause, or the effect.
 void Block::stop_at_barriers(const std::string& what, const Thread& thread, const Thread& other) const {
   stop(thread, what, text_of_states(thread, other) + (fault_.empty() ? "" : "before that, " + fault_ + '\n'));
+}
+
+// At a barrier, or at the end: whoever was to write an element before that has done so.
+void Block::stop_when_all_wait() {
+  if (const Shadow* element = unwritten_.element) {
+    const bool written = block_serial_of(element->write_time) == block_serial_of(threads_[0].now);
+    if (!written || element->writer == unwritten_.reader) fault_ = unwritten_.by_nobody;
+  }
+  stop_now();
 }
 
 void Block::stop_now() const { throw KernelFault(fault_); }

@@ -45,6 +45,10 @@ class Block {
   void pause(Thread& thread);  // until its state is ready again
   template <class Message>
   void stop_later(Message message);
+  // A read of shared memory that nothing wrote. `by_nobody` is what to say if no other thread of the block has written
+  // it when the block stops: then what is missing is no barrier.
+  template <class Message, class OtherMessage>
+  void stop_later_unwritten(const Shadow& element, Message message, OtherMessage by_nobody);
   SharedStorage& dynamic_shared(std::size_t region, Index offset, const SharedLayout& layout);
   void use_static_shared(SharedStorage& storage);  // at the first touch in this block
 
@@ -66,6 +70,7 @@ class Block {
   void open_barrier();
   [[noreturn]] void stop_at_barriers(const std::string& what, const Thread& thread, const Thread& other) const;
   [[noreturn]] void stop_stuck() const;
+  [[noreturn]] void stop_when_all_wait();
   [[noreturn]] void stop_now() const;
 
   const Kernel* kernel_ = nullptr;
@@ -74,6 +79,11 @@ class Block {
   std::exception_ptr error_;  // what a thread threw
   std::string fault_;         // at which the block will stop; empty: none
   std::uint32_t more_faults_ = 0;
+  struct {
+    const Shadow* element = nullptr;  // null: the fault is another one
+    std::uint32_t reader = 0;
+    std::string by_nobody;
+  } unwritten_;
 
   std::deque<Thread> threads_;  // those of the current shape first; kept for the next launch
   std::vector<std::unique_ptr<Fiber>> fibers_;
@@ -98,6 +108,12 @@ void Block::stop_later(Message message) {
   } else if (++more_faults_ == kMostFaults) {
     stop_now();
   }
+}
+
+template <class Message, class OtherMessage>
+void Block::stop_later_unwritten(const Shadow& element, Message message, OtherMessage by_nobody) {
+  if (fault_.empty()) unwritten_ = {&element, running->index, by_nobody()};
+  stop_later(message);
 }
 
 }  // namespace fa::simt

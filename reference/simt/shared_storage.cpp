@@ -99,11 +99,18 @@ void check_shared(SharedStorage& storage, Index at, Access access) {
   if (access != Access::write && block_serial_of(element.write_time) != block) {
     // What follows should not run wild on whatever the element holds.
     std::memset(storage.data + at * storage.layout.element_bytes, 0, std::size_t(storage.layout.element_bytes));
-    return thread.block->stop_later([&] {
-      return fault_message(thread,
-                           "shared memory: read of " + storage.text_of_element(at) + ", which nothing wrote yet",
-                           "  if another thread writes it later, a barrier is missing\n");
-    });
+    const auto message = [&](const char* what, const char* more) {
+      return fault_message(thread, "shared memory: read of " + storage.text_of_element(at) + what, more);
+    };
+    return thread.block->stop_later_unwritten(
+        element,
+        [&] {
+          return message(", which nothing wrote yet", "  if another thread writes it later, a barrier is missing\n");
+        },
+        [&] {
+          return message(", which nothing wrote",
+                         "  and no other thread writes it, up to the next barrier or the end\n");
+        });
   }
   if (element.copy == Copy::in_flight && block_serial_of(element.write_time) == block) {
     return thread.block->stop_later([&] {

@@ -47,9 +47,9 @@ __global__ void padding_kernel(fa::hbm<float> out) {
   out[int(threadIdx.x)] = line[int(threadIdx.x) + 1];
 }
 const char* const padding_fault = R"(
-shared memory: read of line[32], which nothing wrote yet
+shared memory: read of line[32], which nothing wrote
   in padding_kernel, block (0, 0, 0), thread (31, 0, 0)
-  if another thread writes it later, a barrier is missing)";
+  and no other thread writes it, up to the next barrier or the end)";
 // [/unwritten]
 
 // [missing-barrier]

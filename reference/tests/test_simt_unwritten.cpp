@@ -122,6 +122,16 @@ __global__ void shared_update_kernel() {
   line[1] *= 2.0f;
 }
 
+// Thread 0 reads what `writer` writes later, before the next barrier or after it.
+__global__ void later_kernel(int writer, bool after_barrier) {
+  __shared__ fa::shared<float, 2> line;
+  const int i = int(threadIdx.x);
+  if (i == 0) line[0] = line[1];
+  if (i == writer && !after_barrier) line[1] = 1.0f;
+  __syncthreads();
+  if (i == writer && after_barrier) line[1] = 1.0f;
+}
+
 void run_static(int blocks, int writer) {
   fa::DeviceBuffer<float> out("out", blocks * 32);
   fa::launch<static_kernel>({{blocks}, {32}}, out.data(), writer);
@@ -135,32 +145,42 @@ void run_dynamic(int blocks, int writer) {
 
 TEST_CASE("a read of shared memory that nothing wrote names array and indices") {
   check_fault([] { run_static(1, -1); },
-              {"shared memory: read of tile[0][0], which nothing wrote yet", "in static_kernel, block (0, 0, 0)"});
+              {"shared memory: read of tile[0][0], which nothing wrote\n", "in static_kernel, block (0, 0, 0)"});
   check_fault([] { run_dynamic(1, -1); },
-              {"shared memory: read of tile[0][0], which nothing wrote yet", "in dynamic_kernel, block (0, 0, 0)"});
+              {"shared memory: read of tile[0][0], which nothing wrote\n", "in dynamic_kernel, block (0, 0, 0)"});
   const fa::simt::With settings({.order = fa::simt::Order::backward});
-  check_fault([] { run_static(1, -1); }, {"read of tile[3][7], which nothing wrote yet", "thread (31, 0, 0)"});
-  check_fault([] { run_dynamic(1, -1); }, {"read of tile[3][7], which nothing wrote yet", "thread (31, 0, 0)"});
+  check_fault([] { run_static(1, -1); }, {"read of tile[3][7], which nothing wrote\n", "thread (31, 0, 0)"});
+  check_fault([] { run_dynamic(1, -1); }, {"read of tile[3][7], which nothing wrote\n", "thread (31, 0, 0)"});
 }
 
 TEST_CASE("a block does not see what an earlier block, or launch, left in shared memory") {
   in_each_order([] {
     run_static(1, 0);
     run_dynamic(1, 0);
-    check_fault([] { run_static(2, 0); }, {"which nothing wrote yet", "block (1, 0, 0)"});
-    check_fault([] { run_dynamic(2, 0); }, {"which nothing wrote yet", "block (1, 0, 0)"});
-    check_fault([] { run_static(1, -1); }, {"which nothing wrote yet"});
-    check_fault([] { run_dynamic(1, -1); }, {"which nothing wrote yet"});
+    check_fault([] { run_static(2, 0); }, {"which nothing wrote\n", "block (1, 0, 0)"});
+    check_fault([] { run_dynamic(2, 0); }, {"which nothing wrote\n", "block (1, 0, 0)"});
+    check_fault([] { run_static(1, -1); }, {"which nothing wrote\n"});
+    check_fault([] { run_dynamic(1, -1); }, {"which nothing wrote\n"});
   });
+}
+
+TEST_CASE("it is told whether another thread writes the element later, so that a barrier is missing") {
+  const auto run = [](int writer, bool after_barrier) {
+    return [=] { fa::launch<later_kernel>({{1}, {2}}, writer, after_barrier); };
+  };
+  check_fault(run(1, false), {"read of line[1], which nothing wrote yet\n", "a barrier is missing"});
+  check_fault(run(1, true), {"read of line[1], which nothing wrote\n", "and no other thread writes it"});
+  check_fault(run(0, false), {"read of line[1], which nothing wrote\n"});
+  check_fault(run(-1, false), {"read of line[1], which nothing wrote\n"});
 }
 
 TEST_CASE("a sum in shared memory that was never set to zero is reported") {
   fa::launch<shared_sum_kernel>({{1}, {40}}, true);
   check_fault([] { fa::launch<shared_sum_kernel>({{1}, {40}}, false); },
-              {"shared memory: read of sum[0], which nothing wrote yet"});
+              {"shared memory: read of sum[0], which nothing wrote\n"});
 }
 
 TEST_CASE("an update in shared memory is a read first") {
   check_fault([] { fa::launch<shared_update_kernel>({{1}, {1}}); },
-              {"shared memory: read of line[1], which nothing wrote yet"});
+              {"shared memory: read of line[1], which nothing wrote\n"});
 }

@@ -12,6 +12,7 @@ _KINDS = {
     "copy": r"(\w+)(?:\[.*\])? is (?:read|written) before an asynchronous copy",
     "unset": r"with a fragment that nothing has set",
     "alignment": r"(?:which begins at byte|with ld =) \d+: must be a multiple",
+    "early": r"read of (\w+)(?:\[.*\])?, which nothing wrote yet",
     "unwritten": r"read of (\w+)(?:\[.*\])?, which nothing wrote",
     "barrier": r"barrier that not all threads reach|wait at different barriers",
     "warp": r"of its mask reach|which does not take part|leaves out the lane",
@@ -30,11 +31,12 @@ _KINDS = {
 # Where the emulator stops a kernel, one cause may show in several of these ways.
 _FAMILIES = (
     {"blocks", "bounds"},
+    {"race", "copy", "early", "barrier", "warp"},
     {"race", "copy", "unwritten", "barrier", "warp"},
     {"room", "launch"},
 )
 # Those in which the emulator stops a kernel; the others come from comparisons.
-_BY_EMULATOR = set("blocks race copy unset alignment unwritten barrier warp room bounds launch".split())
+_BY_EMULATOR = set("blocks race copy unset alignment early unwritten barrier warp room bounds launch".split())
 _UNNAMED = re.compile(r"the shared array of [^\s:]+:\d+")  # told by the line that declares it, which differs
 _COUNT = re.compile(r" \(\d+ of \d+.*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

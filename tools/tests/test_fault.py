@@ -9,7 +9,7 @@ MESSAGES = {
     "HBM: s[70] is touched by two blocks, which run in no order\n  in f, block (2, 0, 0), thread (6, 0, 0)": "blocks s",
     "shared memory: m_tile[0] is touched by two threads with no barrier between": "race m_tile",
     "shared memory: read of q_tile[0][1], which nothing wrote\n  in f, block (0, 0, 0), thread (0, 0, 0)": "unwritten q_tile",
-    "shared memory: read of the shared array of attention_forward.cu:44[0][1], which nothing wrote yet": "unwritten shared",
+    "shared memory: read of the shared array of attention_forward.cu:44[0][1], which nothing wrote yet": "early shared",
     "shared memory: the shared array of attention_forward.cu:9[0][1] is touched by two threads": "race shared",
     "shared memory: left_tile[15][8] is read before an asynchronous copy into it has arrived": "copy left_tile",
     "mma_sync with a fragment that nothing has set": "unset",
@@ -44,6 +44,13 @@ class Kinds(unittest.TestCase):
 
     def test_an_exception_that_is_none_of_the_emulators(self):
         self.assertEqual(fault.classify("vector::at", thrown=True), Fault("exception"))
+
+
+class Resembling(unittest.TestCase):
+    def test_what_nobody_writes_is_no_missing_barrier(self):
+        race, early, unwritten = map(Fault, ("race", "early", "unwritten"))
+        self.assertTrue(race.resembles(early) and unwritten.resembles(race))
+        self.assertFalse(early.resembles(unwritten) or unwritten.resembles(early))
 
 
 OFF_BY = "lse[i=0]: expected -4, got {} (1 of 1 values differ)"
