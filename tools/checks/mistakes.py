@@ -7,6 +7,7 @@ them or those of one lesson, and records how all of the tests fail: see symptoms
 
 import html
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,7 +91,10 @@ def fails(lesson: Lesson, mistake: dict, *tests: str, run_all: bool = False) -> 
     report.unlink(missing_ok=True)
     binary = ROOT / f"build/cpu/bin/test_mistake_{lesson.number}_{mistake['name']}"
     chosen = RECORDED if run_all else ",".join(map(exactly, dict.fromkeys(tests)))
-    ran = call(binary, "--order", "decl", "--reporter", "xml", "--out", report, chosen, timeout=TIME_LIMIT)
+    try:
+        ran = call(binary, "--order", "decl", "--reporter", "xml", "--out", report, chosen, timeout=TIME_LIMIT)
+    except subprocess.TimeoutExpired:
+        return Result(name, False, f"does not end within {TIME_LIMIT} s")
     if f"implementation: mistake {mistake['name']}" not in ran.stdout:
         return Result(name, False, "the binary does not say that it tests this mistake\n" + ran.stdout)
     if ran.returncode == 0:
@@ -140,14 +144,23 @@ def chosen(number: str) -> list[Lesson]:
 
 
 def record(number: str) -> int:
-    failed = [result for result in judged(judge_by_all_tests, number) if not result.ok]
+    """Lesson by lesson, since all of them take long: what is recorded stays, whatever comes of the others."""
+    return max(map(record_lesson, chosen(number)))
+
+
+def record_lesson(lesson: Lesson) -> int:
+    failed = [result for result in judged(judge_by_all_tests, lesson.number) if not result.ok]
     for result in failed:
-        print(f"FAILED  {result.name}\n{result.detail}")
-    for lesson in [] if failed else chosen(number):
-        catalog = lesson.data.get("mistake", [])
-        reports = {one["name"]: report_of(lesson, one).read_text(encoding="utf-8") for one in catalog}
-        print(f"{lesson.name}: {'recorded' if symptoms.write(lesson, reports) else 'as before'}")
-    return 1 if failed else 0
+        print(f"FAILED  {result.name}\n{result.detail}", flush=True)
+    if failed:
+        print(f"{lesson.name}: not recorded", flush=True)
+        return 1
+    reports = {
+        one["name"]: report_of(lesson, one).read_text(encoding="utf-8", errors="replace")
+        for one in lesson.data["mistake"]
+    }
+    print(f"{lesson.name}: {'recorded' if symptoms.write(lesson, reports) else 'as before'}", flush=True)
+    return 0
 
 
 def main(arguments: list[str]) -> int | str:

@@ -1,12 +1,15 @@
 """Which cataloged mistakes explain what the tests tell; how the record of them is written, read and checked."""
 
+import contextlib
+import io
 import json
+import subprocess
 import unittest
 from unittest import mock
 
 from checks import mistakes
 from checks import symptoms as record
-from checks.common import Lesson
+from checks.common import Lesson, Result
 from course import lessons, symptoms
 from course.symptoms import Symptoms
 from course_folder import NAME, TOML, CourseFolder
@@ -197,6 +200,31 @@ class Recorded(CourseFolder):
         self.assertIn("'b'", self.judged(report("a")).detail)
         self.assertIn("'a'", self.judged(report("b")).detail)
         self.assertIn("got 3", self.judged(report("a", "b", said="p: expected 1, got 3")).detail)
+
+    def test_a_mistake_that_never_ends_is_not_caught(self):
+        self.write_record(from_zero=report("a", "b"))
+        late = subprocess.TimeoutExpired("test", mistakes.TIME_LIMIT)
+        with mock.patch.object(mistakes, "call", side_effect=late):
+            self.assertIn("does not end", mistakes.judge(self.of_checks, self.catalog[0]).detail)
+
+    def test_a_lesson_is_recorded_whatever_comes_of_the_others(self):
+        others = [Lesson(name, {"mistake": self.catalog}) for name in ("02_bad", "03_good")]
+        for lesson in (others[1], self.of_checks):
+            file = mistakes.report_of(lesson, self.catalog[0])
+            for path in (file, lesson.folder / "x"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(report("b"))
+        results = {"02": [Result("02 from_zero", False, "survives")]}
+        with (
+            mock.patch.object(mistakes, "lessons", lambda: [self.of_checks, *others]),
+            mock.patch.object(mistakes, "judged", lambda _, number: results.get(number, [])),
+            contextlib.redirect_stdout(io.StringIO()) as printed,
+        ):
+            self.assertEqual(mistakes.main(["record"]), 1)
+            self.assertEqual([record.packed(one)["tests"] for one in (self.of_checks, others[1])], [["a", "b"]] * 2)
+            self.assertEqual(record.packed(others[0]), {})
+            self.assertEqual([mistakes.main(["record", number]) for number in ("02", "03")], [1, 0])
+        self.assertIn("02_bad: not recorded", printed.getvalue())
 
     def test_the_check_finds_a_test_that_is_not_recorded(self):
         self.write_record(from_zero=report("a", "b"))
