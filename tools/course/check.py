@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable
 
-from . import catch_xml, compiler, gpu, lessons, process, progress, report, screen, verdict
+from . import catch_xml, compiler, gpu, lessons, process, progress, random_settings, report, screen, verdict
 from .build import Build
 from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
 from .lessons import Lesson
@@ -30,6 +30,7 @@ def check(
         raise UsageError(f"--step {step}: lesson {lesson.number} has the steps 1 to {len(lesson.steps)}.")
     if limit is not None and not limit > 0:
         raise UsageError(f"--limit {limit:g}: must be a number of seconds above 0.")
+    random_settings.verify()
     if sanitize and on_gpu:
         raise UsageError("--sanitize is for code that runs on the CPU: leave out --gpu.")
     started = time.monotonic()
@@ -122,6 +123,7 @@ def _test(lesson: Lesson, build: Build, target: str, step: int | None, limit: fl
         return verdict.without_device(reason, lesson.steps, step)
     told = catch_xml.parse(run.report)
     _verify_start(run, told)
+    random_settings.verify_taken(told.properties)
     verify_implementation(run, lesson)
     catch_xml.share_out(told, run.stdout)
     return verdict.judge(told, run, lesson.steps, step)

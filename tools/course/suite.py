@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-from . import gpu, process, screen
+from . import gpu, process, random_settings, screen
 from .build import Build
 from .errors import NOT_RIGHT, InternalError
 from .lessons import Lesson
@@ -20,6 +20,7 @@ _SKIP_MESSAGE = re.compile(r"SKIPPED:\s+explicitly with message:\s+(.+)")
 
 def test(lesson: Lesson | None, build: Build) -> int:
     """Returns CTest's exit code; NOT_RIGHT if every test was skipped, which CTest takes for success."""
+    random_settings.verify()
     counts = build.logs / "ctest.xml"
     with build.locked():
         target = lesson.test_targets() if lesson else []
