@@ -4,7 +4,19 @@ import os
 import time
 from collections.abc import Callable
 
-from . import catch_xml, compiler, gpu, lessons, process, progress, random_settings, report, screen, verdict
+from . import (
+    catch_xml,
+    compiler,
+    diagnosis,
+    gpu,
+    lessons,
+    process,
+    progress,
+    random_settings,
+    report,
+    screen,
+    verdict,
+)
 from .build import Build
 from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
 from .lessons import Lesson
@@ -54,17 +66,18 @@ def check(
         warning = state.record(lesson).get("warning") or ""
         report.tested(lesson, found, build, step, time.monotonic() - started, warning)
         word, steps = found.word, {str(one.number): one.state for one in found.steps}
+        hint_step = diagnosis.hint_step(lesson, found, build)
     else:
         error = compiler.diagnose(built.output, lesson.root, lesson.exercise)
         if error is None:
             build.fail(target, built)
         report.does_not_compile(lesson, error)
-        word, steps = verdict.DOES_NOT_COMPILE, {}
+        word, steps, hint_step = verdict.DOES_NOT_COMPILE, {}, None
     if lesson.fingerprint() != before:
         screen.note(f"{lesson.exercise} was saved during this check: check again.")
         return NOT_RIGHT
     if on_gpu:
-        _say_next_on_gpu(lesson, state, word, steps)
+        _say_next_on_gpu(lesson, state, word, steps, hint_step)
     elif settings := sorted(name for name in os.environ if name.startswith("FA_SIMT_")):
         screen.note(f"{', '.join(settings)} changed how the emulator ran, so this verdict is not remembered.")
     elif settings := sorted(name for name in os.environ if name.startswith(("FA_SEED", "FA_RANDOM_"))):
@@ -74,7 +87,7 @@ def check(
         if say_next:
             say_next(lesson, state, word)
         else:
-            _say_next(lesson, state, word, steps)
+            _say_next(lesson, state, word, steps, hint_step)
     return RIGHT if word == verdict.RIGHT else NOT_RIGHT
 
 
@@ -84,26 +97,28 @@ def _warning(lesson: Lesson, output: str) -> dict:
     return {"warning": compiler.warning(output, lesson.root, lesson.exercise)} if compiled else {}
 
 
-def _hint(lesson: Lesson, steps: dict[str, str]) -> None:
-    """For the first step that is wrong, where it is known."""
-    step = next((number for number, state in steps.items() if state == verdict.WRONG), "")
-    screen.say(f"For a hint: {lesson.for_a_hint(step)}")
+def _hint(lesson: Lesson, steps: dict[str, str], step: int | None) -> None:
+    """For this step, or else the first one that is wrong, where it is known."""
+    step = step or next((number for number, state in steps.items() if state == verdict.WRONG), "")
+    screen.say(f"For a hint: {lesson.for_a_hint(str(step))}")
 
 
-def _say_next_on_gpu(lesson: Lesson, state: State, word: str, steps: dict[str, str]) -> None:
+def _say_next_on_gpu(
+    lesson: Lesson, state: State, word: str, steps: dict[str, str], hint_step: int | None = None
+) -> None:
     """What is remembered is the emulator's verdict: it sees more, and everybody has one."""
     if word == verdict.WRONG:
-        _hint(lesson, steps)
+        _hint(lesson, steps, hint_step)
     elif word in (verdict.RIGHT, verdict.SKIPPED) and state.verdict(lesson) != verdict.RIGHT:
         screen.say(f"It is done when it is right on the emulator, too: {lesson.command('check')}")
 
 
-def _say_next(lesson: Lesson, state: State, word: str, steps: dict[str, str]) -> None:
+def _say_next(lesson: Lesson, state: State, word: str, steps: dict[str, str], hint_step: int | None = None) -> None:
     number = lesson.number
     if word == verdict.DOES_NOT_COMPILE:
         return
     if word == verdict.WRONG:
-        _hint(lesson, steps)
+        _hint(lesson, steps, hint_step)
     elif state.verdict(lesson) == verdict.RIGHT:
         screen.say(f"Lesson {number} is done. Measure it: ./course bench {number} --exercise")
         if following := lessons.after(lesson, lessons.load(lesson.root)):

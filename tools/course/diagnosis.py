@@ -1,29 +1,59 @@
-"""Which cataloged mistake a wrong result comes from, by what all tests told of it; and the smallest input on which it shows."""
+"""Which cataloged mistake a wrong result comes from, by what all tests told of it; the step whose hint helps; and the smallest
+input on which it shows."""
 
 import math
 import re
 
-from . import fault, gpu, screen, symptoms
+from . import fault, gpu, screen, steps, symptoms
 from .build import Build
 from .catch_xml import Failure, Property
 from .lessons import Lesson, Mistake
 from .verdict import RIGHT, WRONG, Verdict
 
-# As fa::Shape is written, in what a test tells of its case.
-_SHAPE = re.compile(r"\bB=(\d+) H=(\d+) Nq=(\d+) Nk=(\d+) D=(\d+)")
+# As fa::Shape is written, in what a test tells of its case; or each extent by itself.
+_EXTENT = re.compile(r"\b(B|H|Nq|Nk|D) ?:?= ?(\d+)\b")
+_NEEDED = {"Nq", "Nk", "D"}  # B and H are 1 where they are not told
+_ALONE = re.compile(r'^This case alone: (FA_RANDOM_CASE="[^"]*")$', re.MULTILINE)
+_BARRIER = re.compile(r"\bthe barrier at \S+")
 
 
 def show(lesson: Lesson, found: Verdict, build: Build) -> None:
     """Under the first property that fails. A mistake is blamed only where it alone explains all that the tests told."""
     known, exact = _chosen(lesson, found, build)
-    if not known:
-        return
-    screen.code("")
-    if exact and len(known) == 1 and build.preset != gpu.PRESET:
-        screen.say(("This is a known mistake: ", "bold"), known[0].title, indent=4)
-        _why(known[0])
-        _smallest(found)
-        return
+    blamed = known[0] if _one_is_blamed(known, exact, build) else None
+    if known:
+        screen.code("")
+    if blamed:
+        screen.say(("This is a known mistake: ", "bold"), blamed.title, indent=4)
+        _why(blamed)
+    elif known:
+        _list(known, exact)
+    _smallest(lesson, found, build, bool(blamed))
+
+
+def hint_step(lesson: Lesson, found: Verdict, build: Build) -> int | None:
+    """The step of the test that is meant to catch the mistake that is blamed; or that of the line at which the program was
+    stopped. A test of an earlier step may fail by either."""
+    if found.word != WRONG:
+        return None
+    if found.failure:
+        known, exact = _chosen(lesson, found, build)
+        if exact and len(of_known := {steps.of_test(lesson, one.caught_by) for one in known}) == 1:
+            return of_known.pop()
+    told = found.stop.said if found.stop else found.failure.message
+    if step := steps.of_place(lesson, _BARRIER.sub("", told)):
+        return step
+    # Two threads meet after this barrier, maybe in a later step.
+    first = next((step.number for step in found.steps if step.state == WRONG), None)
+    after = steps.of_place(lesson, told)
+    return after if first and after and after > first else None
+
+
+def _one_is_blamed(known: list[Mistake], exact: bool, build: Build) -> bool:
+    return exact and len(known) == 1 and build.preset != gpu.PRESET
+
+
+def _list(known: list[Mistake], exact: bool) -> None:
     if exact:
         screen.say("Some mistakes that fail like this (yours may be another):", indent=4)
     else:
@@ -47,46 +77,87 @@ def _chosen(lesson: Lesson, found: Verdict, build: Build) -> tuple[list[Mistake]
         return [], False
     if build.preset == gpu.PRESET:
         return [one for one in lesson.mistakes if one.caught_by == found.broken.name], True
-    recorded = [one for one in found.properties if symptoms.RANDOM not in one.tags]
+    known, exact = explaining(lesson, found.properties)
+    return known, exact and not found.stop  # none of them stops the program
+
+
+def explaining(lesson: Lesson, properties: tuple[Property, ...] | list[Property]) -> tuple[list[Mistake], bool]:
+    """By all that is recorded: not by random cases."""
+    recorded = [one for one in properties if symptoms.RANDOM not in one.tags]
     right = {one.name for one in recorded if one.state == RIGHT}
     wrong = {one.name: one.failure.message.splitlines()[0] for one in recorded if one.failure}
     if not wrong:
         return [], False
-    known, exact = symptoms.matching([one for one in lesson.mistakes if one.symptoms], right, wrong)
-    return known, exact and not found.stop  # none of them stops the program
+    return symptoms.matching([one for one in lesson.mistakes if one.symptoms], right, wrong)
 
 
-def _smallest(found: Verdict) -> None:
-    """Of all inputs on which a test failed."""
-    failure = smallest(found.properties)
+def _smallest(lesson: Lesson, found: Verdict, build: Build, blamed: bool) -> None:
+    """Of all inputs on which a test failed, unless it is the one that is shown already."""
+    one, failure = smallest(found.properties) or (None, None)
     if failure is None:
         return
     if failure is found.failure:
-        screen.say("No test found a smaller input on which it shows.", indent=6)
+        if blamed:
+            screen.say("No test found a smaller input on which it shows.", indent=6)
         return
-    screen.say("The smallest input on which it shows:", indent=6)
+    screen.code("")
+    screen.say(f"The smallest input on which {'it shows' if blamed else 'a test fails'}:", indent=4)
     where, said = _case(failure)
-    screen.say(where, indent=8)
-    screen.say(fault.without_count(said), indent=8)
+    screen.say(where, indent=6)
+    screen.say(fault.without_count(said), indent=6)
+    if command := alone(lesson, one, failure, build):
+        screen.say("This case alone:", indent=6)
+        screen.code(" " * 6 + command)
+
+
+def alone(lesson: Lesson, one: Property, failure: Failure, build: Build) -> str:
+    """The command line that repeats a random case, or nothing."""
+    case = _ALONE.search(failure.message)
+    if not case:
+        return ""
+    step = next((tag.removeprefix("step") for tag in one.tags if re.fullmatch(r"step\d+", tag)), "")
+    flags = (f" --step {step}" if step else "") + {gpu.PRESET: " --gpu", "sanitize": " --sanitize"}.get(
+        build.preset, ""
+    )
+    return f"{case[1]} {lesson.command('check')}{flags}"
+
+
+def without_alone(message: str) -> str:
+    """A test's message without its last line, which knows less than alone()."""
+    return _ALONE.sub("", message).rstrip("\n")
 
 
 def _case(failure: Failure) -> tuple[str, str]:
     """The input and what it gave. A test of random cases tells both in its message."""
     lines = failure.message.splitlines()
     for line, after in zip(lines, lines[1:], strict=False):
-        if _SHAPE.search(line):
+        if _extents(line):
             return line, after
     return ", ".join(info.replace(" := ", " = ") for info in failure.context), lines[0]
 
 
-def smallest(properties: tuple[Property, ...]) -> Failure | None:
-    """The failure with the fewest multiplications of queries by keys, among those that name their shape."""
-    failures = [failure for one in properties if one.state == WRONG for failure in one.failures]
-    sizes = {at: _size(failure) for at, failure in enumerate(failures) if not failure.not_started}
+def smallest(properties: tuple[Property, ...]) -> tuple[Property, Failure] | None:
+    """The failure with the smallest shape, by the product of its extents, of those that name one.
+
+    First those without an extent of 0, where little can be seen, and those that tell what was expected and what came, or what
+    the emulator stopped.
+    """
+    failures = [(one, failure) for one in properties if one.state == WRONG for failure in one.failures]
+    sizes = {at: _order(failure) for at, (_, failure) in enumerate(failures) if not failure.not_started}
     named = {at: size for at, size in sizes.items() if size is not None}
     return failures[min(named, key=named.get)] if named else None
 
 
-def _size(failure: Failure) -> int | None:
-    shape = _SHAPE.search(_case(failure)[0])
-    return math.prod(max(1, int(extent)) for extent in shape.groups()) if shape else None
+def _order(failure: Failure) -> tuple[bool, bool, int] | None:
+    where, said = _case(failure)
+    extents = _extents(where)
+    if not extents:
+        return None
+    tells = re.search("expected .*got ", said) or fault.classify(said).by_emulator
+    return 0 in extents, not tells, math.prod(max(1, extent) for extent in extents)
+
+
+def _extents(where: str) -> list[int]:
+    """Of a shape, or nothing where some are not told."""
+    told = dict(_EXTENT.findall(where))
+    return [int(extent) for extent in told.values()] if told.keys() >= _NEEDED else []

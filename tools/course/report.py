@@ -111,7 +111,10 @@ def _property(lesson: Lesson, found: Verdict, build: Build) -> None:
     broken, failure = found.broken, found.failure
     screen.say("This must hold, and does not:", indent=4)
     screen.say((broken.name, "bold"), indent=6)
-    _message(lesson, failure)
+    _message(lesson, diagnosis.without_alone(failure.message))
+    if command := diagnosis.alone(lesson, broken, failure, build):
+        screen.say("This case alone:", indent=6)
+        screen.code(" " * 6 + command)
     _where(failure.context)
     others = sum(not one.not_started for one in broken.failures) - 1
     if others:
@@ -124,9 +127,9 @@ def _property(lesson: Lesson, found: Verdict, build: Build) -> None:
     _printed(lesson, broken)
 
 
-def _message(lesson: Lesson, failure: Failure) -> None:
+def _message(lesson: Lesson, message: str) -> None:
     """Whole and in its own lines; where it names a line of the exercise, with the path, so that a click leads there."""
-    for line in failure.message.splitlines():
+    for line in message.splitlines():
         line = re.sub(rf"(?<![\w/]){re.escape(lesson.file)}(?=:\d)", lesson.exercise, line)
         text = line.lstrip()
         screen.say(text, indent=6 + len(line) - len(text))

@@ -12,6 +12,8 @@ from course_folder import CourseFolder
 
 TESTS = ("scores are right", "rows sum to 1", "out is right")
 SAID, OTHER = (f"p[row=1]: expected 0.25, got {got} (1 of 3 values differ)" for got in (0.5, 0.75))
+SILENT = "CHECK( a == b ) is false"
+TELLS = "out: expected 1, got 2"
 RACE = "q_tile[0][1] is touched by two threads with no barrier between"
 
 
@@ -21,6 +23,18 @@ def mistake(title, *broken, said=SAID, caught_by=TESTS[1]):
 
 def shape(Nq, Nk):
     return f"shape := B=1 H=1 Nq={Nq} Nk={Nk} D=2"
+
+
+CASE = "B=1 H=1 Nq=1 Nk=2 D=1, not causal, inputs: normal, seed 3"
+NUMBERS = 'FA_RANDOM_CASE="0 0 0 0 1 1 1 2 1 1 1 3"'
+DRAWN = Failure(
+    f"Case 1 of 9 fails. Made smaller, it is\n{CASE}\nout: expected 1, got 2 (1 of 1)\nThis case alone: {NUMBERS}",
+    "t.cpp",
+    1,
+    (),
+)
+SHOWN = f"      {CASE}\n      out: expected 1, got 2\n"
+REPEAT = f"      {NUMBERS} ./course check 01 --step 1"
 
 
 class Diagnosed(CourseFolder):
@@ -99,37 +113,62 @@ class Diagnosed(CourseFolder):
         known = mistake("No maximum", *TESTS[1:])
         output = self.shown(known, broken=TESTS[1:], failures=[small])
         self.assertIn(
-            "      The smallest input on which it shows:\n"
-            "        shape = B=1 H=1 Nq=1 Nk=2 D=2, options = causal\n"
-            "        out: expected 1, got 2\n",
+            "    The smallest input on which it shows:\n"
+            "      shape = B=1 H=1 Nq=1 Nk=2 D=2, options = causal\n"
+            "      out: expected 1, got 2\n\n",
             output,
         )
         output = self.shown(known, broken=TESTS[1:])
         self.assertIn("Why No maximum.\n      No test found a smaller input on which it shows.\n", output)
 
     def test_the_smallest_input_may_be_one_of_random_cases(self):
-        case = "B=1 H=1 Nq=1 Nk=2 D=1, not causal, inputs: normal, seed 3"
-        drawn = Failure(
-            f"Case 1 of 9 fails. Made smaller, it is\n{case}\nout: expected 1, got 2 (1 of 1)", "t.cpp", 1, ()
-        )
-        output = self.shown(mistake("No maximum", TESTS[1]), failures=[drawn], random=TESTS[-1:])
+        known, random = mistake("No maximum", TESTS[1]), {"failures": [DRAWN], "random": TESTS[-1:]}
+        output = self.shown(known, **random)
         self.assertIn("This is a known mistake: No maximum\n", output)
-        self.assertIn(
-            f"The smallest input on which it shows:\n        {case}\n        out: expected 1, got 2\n", output
-        )
+        self.assertIn(f"    The smallest input on which it shows:\n{SHOWN}      This case alone:\n{REPEAT}\n", output)
+        self.assertIn(f"{REPEAT} --gpu\n", self.shown(known, **random, preset=gpu.PRESET))
+        self.assertIn(f"{REPEAT} --sanitize\n", self.shown(known, **random, preset="sanitize"))
+
+    def test_where_no_mistake_is_blamed_it_is_shown_too(self):
+        output = self.shown(failures=[DRAWN], random=TESTS[-1:])
+        self.assertIn(f"the test: test.cpp:12\n\n    The smallest input on which a test fails:\n{SHOWN}", output)
+        self.assertIn(REPEAT, output)
+        self.assertNotIn("mistake", output)
+        self.assertNotIn("smallest", self.shown())
+
+    def test_a_random_case_that_is_shown_first_is_repeated_by_a_whole_command_line(self):
+        output = self.shown(broken=(), failures=[DRAWN], random=TESTS[-1:])
+        self.assertIn(f"      out: expected 1, got 2 (1 of 1)\n      This case alone:\n{REPEAT}\n", output)
+        self.assertEqual(output.count("This case alone"), 1)
+        self.assertNotIn("smallest", output)
 
 
 class Smallest(unittest.TestCase):
-    def smallest(self, *contexts):
-        failures = [Failure(str(number), "t.cpp", 1, context) for number, context in enumerate(contexts)]
-        found = diagnosis.smallest((Property("a", (), "t.cpp", 1, failures, ended=True),))
-        return found and int(found.message)
+    def smallest(self, *failures):
+        """The place of the smallest. Each is what is told of its case, after a message of another kind if it has one."""
+        made = [
+            Failure(one[0] if one and one[0] in (SILENT, RACE) else TELLS, "t.cpp", number, one)
+            for number, one in enumerate(failures)
+        ]
+        found = diagnosis.smallest((Property("a", (), "t.cpp", 1, made, ended=True),))
+        return found and found[1].line
 
     def test_by_the_product_of_its_extents(self):
         self.assertEqual(self.smallest((shape(3, 3),), (shape(1, 4),), ("x := 1", shape(2, 2))), 1)
 
     def test_an_extent_of_0_does_not_make_it_smallest(self):
         self.assertEqual(self.smallest((shape(0, 9),), (shape(2, 2),)), 1)
+        self.assertEqual(self.smallest((shape(0, 1),), (shape(20, 20),), (shape(1, 0),)), 1)
+        self.assertEqual(self.smallest((shape(0, 9),), (shape(0, 2),)), 1)
+
+    def test_what_tells_numbers_comes_before_what_does_not(self):
+        self.assertEqual(self.smallest((SILENT, shape(1, 1)), (shape(2, 2),)), 1)
+        self.assertEqual(self.smallest((SILENT, shape(1, 1)), (shape(0, 2),)), 0)
+        self.assertEqual(self.smallest((shape(2, 2),), (RACE, shape(1, 1))), 1)
+
+    def test_extents_may_be_told_one_by_one(self):
+        self.assertEqual(self.smallest((shape(2, 2),), ("Nq := 1", "Nk := 2", "D := 3")), 1)
+        self.assertEqual(self.smallest((shape(2, 2),), ("Nq := 1", "Nk := 2")), 0)
 
     def test_those_that_name_no_shape_are_not_compared(self):
         self.assertEqual(self.smallest((), (shape(9, 9),)), 1)
