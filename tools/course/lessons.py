@@ -36,6 +36,7 @@ class Mistake:
     caught_by: str  # a property that it breaks
     why: str
     symptoms: Symptoms | None = None  # None: not recorded
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,8 @@ def _read(path: Path, root: Path) -> Lesson:
 def _mistakes(catalog: list[dict], folder: Path) -> tuple[Mistake, ...]:
     symptoms = unpack(_recorded(folder / SYMPTOMS))
     return tuple(
-        Mistake(one["title"], one["caught_by"], one["why"].strip(), symptoms.get(one.get("name"))) for one in catalog
+        Mistake(one["title"], one["caught_by"], one["why"].strip(), symptoms.get(name := one.get("name", "")), name)
+        for one in catalog
     )
 
 
