@@ -201,7 +201,7 @@ function(fa_add_mistakes number lesson file)
   foreach(name IN LISTS names)
     set(suffix ${number}_${name})
     fa_add_implementation(mistake_${suffix} ${lesson} ${folder}/${name}/${file} fa_compile_options)
-    target_compile_options(mistake_${suffix} PRIVATE -O1 -w) # compiled fast rather than fast to run
+    target_compile_options(mistake_${suffix} PRIVATE -O0 -w) # it takes half the time, and few tests are run with it
     # Most of the time goes into headers, the same ones for all of a lesson's mistakes: they are compiled once.
     if(first)
       target_precompile_headers(mistake_${suffix} REUSE_FROM ${first})

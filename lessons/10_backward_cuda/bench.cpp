@@ -2,7 +2,7 @@
 // the emulator: what goes through HBM, counted, and what scratch holds. One head, D = 64.
 //
 //   standard, v1   against N; V1 with tiles of 32 x 32
-//   v1_tiles       against the tiles, N = 1024
+//   v1_tiles       against the tiles, N = 256 and 1024
 //
 // On a GPU: times at the shape of FlashAttention's Figure 2 (arXiv:2205.14135), the training shape of GPT-2 medium: 64
 // batches of 16 heads, N = 1024, D = 64. V1 for each pair of tiles.
@@ -145,7 +145,8 @@ void v1_tiles(benchmark::State& state) { count_v1(state, {.Br = state.range(1), 
 
 void every_tiles(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"N", "Br", "Bc"});
-  for (const fa::Tiles& tiles : all_tiles) benchmark->Args({1024, tiles.Br, tiles.Bc});
+  for (const fa::Index N : {256, 1024})
+    for (const fa::Tiles& tiles : all_tiles) benchmark->Args({N, tiles.Br, tiles.Bc});
 }
 
 }  // namespace

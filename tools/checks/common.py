@@ -1,5 +1,6 @@
 """What the checks share."""
 
+import functools
 import subprocess
 import tomllib
 from dataclasses import dataclass
@@ -62,11 +63,18 @@ def tail(text: str, lines: int = 30) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
+@functools.cache
+def configure(preset: str) -> Result:
+    """Once in a run: later, the build itself configures again what has changed."""
+    configured = call("cmake", "--preset", preset)
+    return Result(f"preset {preset} configures", configured.returncode == 0, tail(configured.stdout))
+
+
 def build(preset: str, *targets: str) -> Result:
     """Configures the preset and builds the targets, or all of it."""
-    configured = call("cmake", "--preset", preset)
-    if configured.returncode != 0:
-        return Result(f"preset {preset} configures", False, tail(configured.stdout))
+    configured = configure(preset)
+    if not configured.ok:
+        return configured
     wanted = ["--target", *targets] if targets else []
     built = call("cmake", "--build", "--preset", preset, "--parallel", JOBS, *wanted)
     return Result(f"preset {preset} builds", built.returncode == 0, tail(built.stdout))

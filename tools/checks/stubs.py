@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from itertools import chain
 
 from checks.common import ROOT, Lesson, Result, build, call, lessons
 
@@ -37,9 +38,14 @@ def check_runner(lesson: Lesson) -> Result:
     return Result(f"{lesson.number} ./course check says not started", ok, f"exit code {ran.returncode}\n{ran.stdout}")
 
 
+def programs(lesson: Lesson) -> list[str]:
+    return [f"{kind}_exercise_{lesson.number}" for kind in ("test", "bench")]
+
+
 def run() -> Iterator[Result]:
+    build("cpu", *chain.from_iterable(map(programs, lessons())))  # on all cores; what is wrong is told for each
     for lesson in lessons():
-        built = build("cpu", f"test_exercise_{lesson.number}", f"bench_exercise_{lesson.number}")
+        built = build("cpu", *programs(lesson))
         yield Result(f"{lesson.number} the stub compiles", built.ok, built.detail)
         if built.ok:
             yield check_binary(lesson)

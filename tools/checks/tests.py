@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from checks.common import ROOT, Result, call, tail
+from checks.common import ROOT, Result, call, configure, tail
 
 
 def run() -> Iterator[Result]:
-    configured = call("cmake", "--preset", "ci")
-    if configured.returncode != 0:
-        yield Result("preset ci configures", False, tail(configured.stdout))
+    configured = configure("ci")
+    if not configured.ok:
+        yield configured
         return
     ran = call(ROOT / "course", "test")
     summary = re.findall(r"(\d+) passed, (\d+) failed", ran.stdout)

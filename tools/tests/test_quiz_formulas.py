@@ -74,18 +74,19 @@ class Recorded(unittest.TestCase):
     def test_lesson_10(self):
         table = recorded("10_traffic")["V1"]
 
-        def read(Bc):
+        def read(shape):
+            N, Bc = shape
+            return formulas.both(formulas.v1_read(N, N, 64, Bc), formulas.cuda_backward_read(N, N, 64, Bc)).value()
+
+        def written(shape):
+            N, Bc = shape
             return formulas.both(
-                formulas.v1_read(1024, 1024, 64, Bc), formulas.cuda_backward_read(1024, 1024, 64, Bc)
+                formulas.v1_written(N, N, 64, Bc), formulas.cuda_backward_written(N, N, 64, Bc)
             ).value()
 
-        def written(Bc):
-            return formulas.both(
-                formulas.v1_written(1024, 1024, 64, Bc), formulas.cuda_backward_written(1024, 1024, 64, Bc)
-            ).value()
-
-        self.compare(table, "read_bytes", read, "Bc")
-        self.compare(table, "written_bytes", written, "Bc")
+        table["N, Bc"] = list(zip(table["N"], table["Bc"], strict=True))
+        self.compare(table, "read_bytes", read, "N, Bc")
+        self.compare(table, "written_bytes", written, "N, Bc")
         scratch = recorded("10_memory")["V1"]
         self.compare(scratch, "scratch_bytes", lambda n: formulas.cuda_backward_scratch(n).value())
 
