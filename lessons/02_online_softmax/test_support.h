@@ -55,9 +55,10 @@ inline std::vector<double> exact_state(Part scores, Part values) {
 }
 
 // Fails with both states whole: which of m, l, u is wrong tells which rule was broken.
-inline bool check_state(Part got, const std::vector<double>& expected, const std::string& after) {
+inline bool check_state(Part got, const std::vector<double>& expected, const std::string& after,
+                        const fa::Tolerance& tolerance = kTight) {
   const std::string name = std::string(expected.size() == 2 ? "(m, l)" : "(m, l, u)") + after;
-  const bool ok = fa::compare(name, got, expected, {{"", fa::Index(expected.size())}}, kTight).ok;
+  const bool ok = fa::compare(name, got, expected, {{"", fa::Index(expected.size())}}, tolerance).ok;
   if (ok) {
     SUCCEED();
   } else {
@@ -68,8 +69,9 @@ inline bool check_state(Part got, const std::vector<double>& expected, const std
 inline bool check_state(SoftmaxState got, const std::vector<double>& expected, const std::string& after = "") {
   return check_state(std::array{got.m, got.l}, expected, after);
 }
-inline bool check_state(AttentionState got, const std::vector<double>& expected, const std::string& after = "") {
-  return check_state(std::array{got.m, got.l, got.u}, expected, after);
+inline bool check_state(AttentionState got, const std::vector<double>& expected, const std::string& after = "",
+                        const fa::Tolerance& tolerance = kTight) {
+  return check_state(std::array{got.m, got.l, got.u}, expected, after, tolerance);
 }
 
 inline void check_value(const char* name, float got, double expected, fa::Tolerance tolerance = kTight) {
