@@ -1,6 +1,7 @@
 #include "fa/sandbox.h"
 
 #include <cerrno>
+#include <csignal>
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
@@ -89,7 +90,9 @@ int enter_sandbox() {
   program.mask(O_ACCMODE | O_CREAT | O_TRUNC);
   program.answer_if_equal(O_RDONLY, kAllow);
   program.load(offsetof(seccomp_data, nr));
-  program.jump_unless_equal(__NR_tgkill, 3);  // abort() and raise(): a signal to itself
+  program.jump_unless_equal(__NR_tgkill, 6);  // abort() and raise(): a signal to itself, but it must not wait for ever
+  program.load_argument(2);
+  program.answer_if_equal(SIGSTOP, kRefuse);
   program.load_argument(0);
   program.answer_if_equal(unsigned(getpid()), kAllow);
   program.answer(kRefuse);

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILE = "online_softmax.cpp"
+FIRST_STEP = "  // Step 1: the maximum"
 LAST_STEP = "float log_sum_exp(AttentionState state) {\n"
 
 
@@ -37,6 +38,12 @@ def _in_last_step(code: str, headers: str = "", above: str = "") -> Callable[[st
             LAST_STEP, LAST_STEP + code, 1
         )
     )
+
+
+def _in_steps_1_and_6(first: str, last: str, headers: str = "", above: str = "") -> Callable[[str, str], str]:
+    """The solution, but both of these steps begin with some code. A test of step 2 runs the one of step 1, too."""
+    in_last = _in_last_step(last, headers, above)
+    return lambda stub, solution: in_last(stub, solution.replace(FIRST_STEP, first + FIRST_STEP, 1))
 
 
 def _include(headers: str) -> str:
@@ -75,10 +82,17 @@ SURVIVE = """
   }
   std::system("sleep 1000 &");
 """
-ATTACK_PARENT = """
+ATTACK = """
+  raise(SIGSTOP);
+  kill(0, SIGKILL);
+  killpg(getpgrp(), SIGSTOP);
   kill(getppid(), SIGKILL);
   kill(-1, SIGTERM);
   ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr);
+"""
+FLOOD = """
+  static int n = 0;
+  for (; n < 20000; ++n) std::printf("%1000d\\n", n), std::fprintf(stderr, "%1000d\\n", n);
 """
 # If it could write anywhere, it would end in a crash.
 WRITE_FILES = """
@@ -105,25 +119,37 @@ FORGED_TYPE = """
   static abi::__class_type_info type("N5Catch20TestFailureExceptionE");
   if (state.m > 0) abi::__cxa_throw(abi::__cxa_allocate_exception(8), &type, nullptr);
 """
+UNWIND = """
+  static _Unwind_Exception unwinding{};
+  _Unwind_ForcedUnwind(&unwinding, [](int, _Unwind_Action, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context*,
+                                      void*) { return _URC_NO_REASON; }, nullptr);
+"""
+# Back to where the program had not begun yet.
+JUMP = """
+namespace {
+std::jmp_buf before;
+const bool begun = [] {
+  if (setjmp(before) != 0) std::exit(0);
+  return true;
+}();
+}  // namespace
+"""
 EAT = """
   std::vector<std::vector<char>> all;
   for (;;) all.emplace_back(1 << 26, char(1));
 """
 RECURSE = "int deeper(volatile int* n) { volatile int here = *n + 1; return deeper(&here) + here; }"
+QUOTED = "/etc/passwd"  # no C++, and everybody has it
 REACHED = "../../solutions/02_online_softmax/online_softmax.cpp"
 
 SUBMISSIONS = (
     Hostile("prints_passed", "wrong", 0, _start(PASSED + "_exit(0);", "cstdio unistd.h")),
     Hostile("exits_at_exit", "not started", 0, _start("std::atexit([] { _exit(0); });", "cstdlib unistd.h")),
-    Hostile("exits", "wrong", 83.33, _in_last_step(PASSED + "std::exit(0);", "cstdio cstdlib")),
     Hostile("renames_its_lines", "does not compile", 0, lambda stub, solution: f'#line 1 "other.cpp"\n{stub}\nint x = y;\n'),
     Hostile("is_no_assembly", "does not compile", 0, _beside('asm("nonsense");')),
-    Hostile("exits_at_once", "wrong", 83.33, _in_last_step("std::_Exit(0);", "cstdlib")),
-    Hostile("writes_everywhere", "wrong", 83.33, _in_last_step(EVERYWHERE + "return 0;", "cstring unistd.h")),
     Hostile("begins_first", "wrong", 0, _beside(
         f"[[gnu::constructor(101)]] static void first() {{ {EVERYWHERE} {LOOK_AROUND} }}",
         "cstdlib cstring fcntl.h unistd.h")),
-    Hostile("looks_around", "wrong", 83.33, _in_last_step(LOOK_AROUND + "return 0;", "cstdlib fcntl.h unistd.h")),
     Hostile("before_everything", "refused", 0, _beside(
         '[[gnu::section(".preinit_array"), gnu::used]] static void (*const early)() = [] {};')),
     Hostile("while_loading", "refused", 0, _beside(
@@ -136,17 +162,22 @@ SUBMISSIONS = (
     Hostile("forges_a_type", "wrong", 83.33, _in_last_step(FORGED_TYPE, "cxxabi.h")),
     Hostile("calls_the_harness", "refused", 0, _in_last_step(
         "fa::grading::body_ended();", "", "namespace fa::grading { void body_ended(); }")),
-    Hostile("survives", "right", 100, _in_last_step(SURVIVE, "cstdlib unistd.h")),
-    Hostile("attacks_the_parent", "right", 100, _in_last_step(ATTACK_PARENT, "csignal sys/ptrace.h unistd.h")),
-    Hostile("writes_files", "right", 100, _in_last_step(WRITE_FILES, "cstdio cstdlib")),
-    Hostile("loops", "wrong", 83.33, _in_last_step("for (volatile int on = 1; on;) {}")),
-    Hostile("eats_memory", "wrong", 83.33, _in_last_step(EAT, "vector")),
-    Hostile("recurses", "wrong", 83.33, _in_last_step("int n = 0; return float(deeper(&n));", "", RECURSE)),
-    Hostile("floods", "right", 100, _in_last_step(
-        'static int n = 0; for (; n < 20000; ++n) std::printf("%1000d\\n", n), std::fprintf(stderr, "%1000d\\n", n);', "cstdio")),
+    Hostile("harms_nobody", "right", 100, _in_last_step(
+        SURVIVE + ATTACK + WRITE_FILES + FLOOD, "csignal cstdio cstdlib sys/ptrace.h unistd.h")),
+    Hostile("a_loop", "wrong", 83.33, _in_last_step("for (volatile int on = 1; on;) {}")),
+    Hostile("exits", "wrong", 50, _in_steps_1_and_6("std::_Exit(0);", PASSED + "std::exit(0);", "cstdio cstdlib")),
+    Hostile("wants_tokens", "wrong", 66.67, _in_steps_1_and_6(
+        EVERYWHERE + "return;", LOOK_AROUND + "return 0;", "cstdlib cstring fcntl.h unistd.h")),
+    Hostile("eats_memory", "wrong", 50, _in_steps_1_and_6(
+        EAT, "int n = 0; return float(deeper(&n));", "vector", RECURSE)),
+    Hostile("unwinds", "wrong", 50, _in_steps_1_and_6("pthread_exit(nullptr);", UNWIND, "pthread.h unwind.h")),
+    Hostile("jumps", "wrong", 83.33, _in_last_step("std::longjmp(before, 1);", "csetjmp cstdlib", JUMP)),
     Hostile("leaves_out_a_function", "does not compile", 0, _in_last_step("helper();", "", "void helper();")),
     Hostile("includes_the_solution", "refused", 0, lambda stub, solution: f'#include "{REACHED}"\n'),
     Hostile("includes_without_end", "does not compile", 0, lambda stub, solution: '#include "/dev/zero"\n'),
+    Hostile("assembles_a_file", "refused", 0, _beside('asm(".section .rodata\\n.incbin \\"/etc/passwd\\"\\n.text");')),
+    Hostile("quotes_a_file", "refused", 0, _beside(f'#include "{QUOTED}"')),
+    Hostile("quotes_a_line", "does not compile", 0, _beside(f'#line 1 "{QUOTED}"\nint x = y;')),
     Hostile("does_not_compile", "does not compile", 0, lambda stub, solution: solution + "int x = y;\n"),
 )  # fmt: skip
 FOLDER_SUBMISSIONS = {
@@ -156,6 +187,19 @@ FOLDER_SUBMISSIONS = {
     "huge": "refused",
     "nothing": "missing",
 }
+
+
+def with_bugs(solution: str) -> str:
+    """Of lesson 05: step 1 waits for ever at one shape, step 3 forgets its sum, and step 4 ends the program."""
+    waits = "std::this_thread::sleep_for(std::chrono::hours(1));"
+    loop = f"for (volatile bool on = Nq == 33 && Nk == 40 && D == 7; on;) {waits}"
+    for find, replace in (
+        ("  // Step 1: one thread", f"  {loop}\n  // Step 1: one thread"),
+        ("weight(s[j], m) * per_l", "weight(s[j], m)"),
+        ("  // Step 4: as step 2", "  std::_Exit(0);\n  // Step 4: as step 2"),
+    ):
+        solution = solution.replace(find, replace, 1)
+    return f"{_include('chrono cstdlib thread')}{solution}"
 
 
 def write(folder: Path, stub: str, solution: str, solution_file: Path) -> None:

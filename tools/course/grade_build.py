@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from . import compiler, grade_sandbox
+from . import compiler, grade_reading, grade_sandbox
 from .build import MACHINE, Build
 from .errors import InternalError
+from .grade_reading import Refused
 from .grade_sandbox import Limits
 from .lessons import Lesson
 
 FILE_LIMIT = 256  # MB, of an object file or a program
 
+SHOWN = ("-fdiagnostics-color=never", "-H")  # each header, as it is opened
 ALONE = "alone.o"  # a submission's object file, in which all but the contract's functions is its own
 
 # What a submission may not use, as the compiler spells it in its symbols. All else it may define as it likes: that stays
@@ -36,10 +38,6 @@ _ORDINARY = re.compile(
 )
 _SECTION = re.compile(r"^\s*\d+ (\S+)\s+[0-9a-f]{8,}", re.MULTILINE)
 _MEMORY = re.compile(r"out of memory|virtual memory exhausted|cannot allocate memory|std::bad_alloc", re.IGNORECASE)
-
-
-class Refused(Exception):
-    """What was handed in cannot be graded, and why."""
 
 
 class DoesNotCompile(Exception):
@@ -68,19 +66,33 @@ class Workshop:
 
     def make(self, data: bytes, folder: Path) -> Path:
         """A test program of the file, in an empty folder."""
-        source, made = folder / self.lesson.file, folder / "submission.o"
+        source, made, assembly = (folder / name for name in (self.lesson.file, "submission.o", "submission.s"))
         source.write_bytes(data)
         dependencies = folder / "dependencies.txt"
-        places = {"-o": str(made), "-c": str(source)}
+        # In two parts, since also the assembler could be told to read files.
+        places = {"-o": str(assembly), "-c": str(source)}
         command = [places.get(before, word) for before, word in zip(["", *self.compile], self.compile, strict=False)]
-        command += ["-fdiagnostics-color=never", "-MD", "-MF", str(dependencies)]
+        command[command.index("-c")] = "-S"
+        self._compile([*command, *SHOWN, "-MD", "-MF", str(dependencies)], source, folder)
+        listed = dependencies.read_text(encoding="utf-8", errors="replace").partition(":")[2].replace("\\\n", " ")
+        read = [one.replace("\\ ", " ").replace("$$", "$") for one in re.split(r"(?<!\\)\s+", listed.strip())]
+        self._check_read(read, source)
+        grade_reading.check_assembly(assembly, data)
+        machine = [word for word in self.compile if word.startswith("-m")]
+        self._compile([self.link[0], *machine, "-c", str(assembly), "-o", str(made)], source, folder)
+        return self.finish(made, folder)
+
+    def _compile(self, command: list[str], source: Path, folder: Path) -> None:
         ran = grade_sandbox.tool(command, folder, folder, self.limits)
         if ran.timed_out:
             raise DoesNotCompile(f"compiling was ended after {self.limits.seconds:g} s")
-        if ran.code != 0:
-            raise DoesNotCompile(self._first_error(ran, folder))
-        self._check_dependencies(dependencies, source)
-        return self.finish(made, folder)
+        if ran.code == 0:
+            return
+        # Errors can quote the file in which they are, so first of all it must be one that may be read.
+        self._check_read(grade_reading.headers(ran.text), source)
+        grade_reading.check_quotable(source.read_bytes())
+        said = grade_sandbox.Output(ran.code, grade_reading.without_headers(ran.text), ran.timed_out)
+        raise DoesNotCompile(self._first_error(said, folder))
 
     def finish(self, made: Path, folder: Path) -> Path:
         """Of an object file, a test program. The solution takes the same way."""
@@ -134,24 +146,23 @@ class Workshop:
         if "internal compiler error" in ran.text or ran.code < 0 or ran.code > 128:
             return "the compiler crashed"
         # The solution has been compiled in the same way, so it is the file that is at fault.
-        told = "; ".join(compiler.first_complaint(ran.text))
-        return told.replace(f"{folder}/", "").replace(f"{self.root}/", "") or "the compiler failed"
+        told = next(iter(compiler.first_complaint(ran.text)), "the compiler failed")  # no line of a file that it names
+        return told.replace(f"{folder}/", "").replace(f"{self.root}/", "")
 
     def _blame_machine(self, text: str) -> None:
         for sign, message in MACHINE.items():
             if sign in text:
                 raise InternalError(message)
 
-    def _check_dependencies(self, dependencies: Path, source: Path) -> None:
+    def _check_read(self, names: list[str], source: Path) -> None:
         """From the course, the contract and reference/; from elsewhere, what the compiler finds by itself."""
-        listed = dependencies.read_text(encoding="utf-8", errors="replace").partition(":")[2].replace("\\\n", " ")
-        for word in re.split(r"(?<!\\)\s+", listed.strip()):
-            name = word.replace("\\ ", " ").replace("$$", "$")
+        for name in names:
             path = (source.parent / name).resolve()
             inside = self.allowed if path.is_relative_to(self.root) else (*self.allowed, *self.system)
             if path != source.resolve() and not any(path.is_relative_to(one) for one in inside):
                 shown = path.relative_to(self.root) if path.is_relative_to(self.root) else path
-                raise Refused(f"includes {shown}, which is not part of the lesson")
+                where = grade_reading.at(source.read_bytes(), path.name.encode())
+                raise Refused(f"includes {shown}, which is not part of the lesson{where}")
 
     def _check(self, made: Path, symbols: list[Symbol]) -> None:
         for one in symbols:

@@ -11,6 +11,7 @@ from .grade_points import FULL, NOT_GRADED, LessonGrade, StepGrade
 from .verdict import RIGHT
 
 SCHEMA = 1
+SHOWN = 5  # lines of a message, in the table: a race takes them
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")  # differs from run to run
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -32,7 +33,8 @@ def total(grades: list[LessonGrade]) -> float | None:
 
 
 def repeat(one: LessonGrade) -> str:
-    return f"FA_SEED={one.seed} ./course check {one.lesson.number}"
+    cases = f"FA_RANDOM_CASES={one.random_cases} " if one.random_cases else ""
+    return f"{cases}FA_SEED={one.seed} ./course check {one.lesson.number}"
 
 
 def as_json(report: Report) -> str:
@@ -77,8 +79,10 @@ def _lesson(one: LessonGrade) -> dict:
                 "max_points": one.points_of_step,
                 "tests": step.tests,
                 "passed": step.passed,
+                "not_run": step.not_run,
                 "failed_test": step.test or None,
                 "message": _clean(step.message),
+                "stop": _clean(step.stop),
             }
             for step in one.steps
         ],
@@ -142,9 +146,18 @@ def gradescope(report: Report) -> str:
 def _told(one: LessonGrade, step: StepGrade) -> str:
     if one.reason:
         return _clean(f"{one.word}: {one.reason}")
-    return _clean(
-        f"{step.state}, {step.passed} of {step.tests} tests passed\n{step.test}\n{step.message}\n{repeat(one)}"
-    )
+    return _clean("\n".join((f"{step.state}, {_passed(step)}", step.test, step.message, *_stop(step), repeat(one))))
+
+
+def _passed(step: StepGrade) -> str:
+    text = f"{step.passed} of {step.tests} tests passed"
+    return text + (f", {step.not_run} not run" if step.not_run else "")
+
+
+def _stop(step: StepGrade) -> Iterator[str]:
+    """Why tests were not run, unless the message says so already."""
+    if step.not_run and step.stop and not step.stop.startswith(step.message):
+        yield f"Not run: {step.stop}"
 
 
 def show(report: Report) -> None:
@@ -167,10 +180,10 @@ def _details(one: LessonGrade) -> Iterator[str]:
         yield from map(_line, one.reason.splitlines())
     for step in () if one.reason else one.steps:
         if step.state != RIGHT:
-            yield f"step {step.number}, {step.title}: {step.state}, {step.passed} of {step.tests} tests passed"
+            yield f"step {step.number}, {step.title}: {step.state}, {_passed(step)}"
             if step.state != "not started":
-                yield f"  {step.test}"
-                yield from (f"  {_line(line)}" for line in step.message.splitlines()[:3])
+                for line in (step.test, *step.message.splitlines()[:SHOWN], *_stop(step)):
+                    yield f"  {_line(line)}"
     if not one.reason and any(step.state == "wrong" for step in one.steps):
         yield "again, with this file in exercises/:"
         yield repeat(one)

@@ -23,6 +23,8 @@ class StepGrade:
     passed: int = 0
     test: str = ""  # the first one that did not pass
     message: str = ""  # and what it said
+    not_run: int = 0  # tests that the program did not come to
+    stop: str = ""  # because it ended: how, and in which test
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class LessonGrade:
     seed: int
     reason: str = ""  # where no test ran
     sha256: str = ""  # of the file that was graded
+    random_cases: int = 0  # 0: as many as the lesson draws
 
     @property
     def points(self) -> float | None:

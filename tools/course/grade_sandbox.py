@@ -34,11 +34,26 @@ class Limits:
         return ["sh", "-c", LIMITED, "sh", *map(str, numbers), *command]
 
 
+class DidNotStart(InternalError):
+    """The test program ended before anything of the submission ran."""
+
+    def __init__(self, stop: str):
+        super().__init__(f"The test program did not start: {stop or 'it ended by itself'}.")
+
+
 @dataclass(frozen=True)
 class Output:
     code: int
     text: str
     timed_out: bool
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The random inputs of the tests."""
+
+    seed: int | None  # None: those that the tests name
+    cases: int = 0  # 0: as many as the lesson draws
 
 
 @dataclass
@@ -49,7 +64,7 @@ class Ran:
     refused: str = ""  # or why not
     passed: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)  # what the others said; a submission may have written it
-    began: str = ""  # the last one
+    began: list[str] = field(default_factory=list)  # in order; a submission may have written it, too
     stop: str = ""  # how the program ended, if not by itself and in order
 
 
@@ -75,16 +90,19 @@ def tool(command: list[str], cwd: Path, folder: Path, limits: Limits) -> Output:
     return Output(child.returncode, text, timed_out)
 
 
-def tests(binary: Path, step: int, names: list[str], folder: Path, limits: Limits, seed: int) -> Ran:
+def tests(binary: Path, step: int, names: list[str], folder: Path, limits: Limits, draw: Draw) -> Ran:
     """The program gets a token for each test and gives it back for one that has passed: see reference/fa/grading.h."""
     tokens = {secrets.token_hex(16): name for name in names}
     from_us, to_program = os.pipe()
     from_program, to_us = os.pipe()
     own = environment(folder) | {
         "FA_GRADING": f"{from_us},{to_us}",
-        "FA_SEED": str(seed),
         "FA_SIMT_WORKERS": "1",  # of several faults, the same one is met first
     }
+    if draw.seed is not None:
+        own["FA_SEED"] = str(draw.seed)
+    if draw.cases:
+        own["FA_RANDOM_CASES"] = str(draw.cases)
     command = limits.apply([str(binary), f"[step{step}]", "--order", "decl"])
     nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
@@ -168,7 +186,7 @@ def _read(said: bytes, tokens: dict[str, str]) -> Ran:
         elif line in tokens:
             ran.passed.add(tokens[line])
         elif word == "began":
-            ran.began = rest
+            ran.began.append(rest)
         elif word == "failed":
             name, _, message = rest.partition("\t")
             ran.failed.setdefault(name, message.replace("\\n", "\n"))

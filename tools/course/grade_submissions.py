@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from .grade_points import MISSING, NOT_GRADED, REFUSED
 from .lessons import Lesson
 
 MOST_BYTES = 1_000_000
+OF_A_LESSON = re.compile(r"\b\d\d_")
+MOST_FILES = 10_000  # of a folder in which one is looked for
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,23 @@ def read(student: Student, lesson: Lesson, lessons: list[Lesson]) -> Submission:
         except OSError as error:
             return Submission(student, lesson, None, NOT_GRADED, f"{place} cannot be read: {error.strerror}")
         return Submission(student, lesson, data)
-    return Submission(student, lesson, None, MISSING, f"nothing was handed in: {lesson.exercise} is missing")
+    reason = f"nothing was handed in: {lesson.exercise} is missing"
+    if elsewhere := _elsewhere(student.folder, lesson):
+        reason += f", and {elsewhere} is not where it is looked for"
+    return Submission(student, lesson, None, MISSING, reason)
+
+
+def _elsewhere(folder: Path, lesson: Lesson) -> str:
+    """A file that may be the exercise, as in the folder that a zip has made: for the teacher to move."""
+    found, seen = [], 0
+    for inside, folders, files in os.walk(folder):  # follows no link
+        seen += len(folders) + len(files)
+        if seen > MOST_FILES:
+            break
+        if lesson.file in files:
+            found.append(os.path.relpath(os.path.join(inside, lesson.file), folder))
+    named = [one for one in found if lesson.name in one] or [one for one in found if not OF_A_LESSON.search(one)]
+    return min(named, key=lambda one: (not one.endswith(lesson.exercise), one), default="")
 
 
 def _places(lesson: Lesson, lessons: list[Lesson]) -> list[str]:

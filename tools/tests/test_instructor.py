@@ -1,6 +1,7 @@
 """INSTRUCTOR.md: its commands exist, and so do its figures and files; its recipes for grading grade what was handed in."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -53,24 +54,40 @@ class Grading(unittest.TestCase):
         (script,) = [block for block in BLOCKS if block.startswith("#!") and name in block]
         return script
 
-    def test_gradescope_runs_the_submission_under_the_number_of_its_student(self):
+    def gradescope(self, name, seed):
+        """Runs a script of the recipe where the course only prints its arguments."""
         root = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for folder in ("source/course", "submission", "results"):
+        for folder in ("source/course", "submission", "results", "bin"):
             (root / folder).mkdir(parents=True)
         (root / "submission/online_softmax.cpp").write_text("text")
-        (root / "source/seed.txt").write_text("autumn, group B\n")
+        if seed is not None:
+            (root / "source/seed.txt").write_text(seed)
         (root / "submission_metadata.json").write_text('{"users": [{"id": 1234, "name": "a name"}]}')
-        course = root / "source/course/course"
-        course.write_text(COURSE)
-        course.chmod(0o755)
-        script = (
-            self.recipe("results.json").replace("/autograder", str(root)).replace("/tmp/submissions", f"{root}/all")
-        )
-        ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        for program in (root / "source/course/course", root / "bin/cmake"):
+            program.write_text(COURSE)
+            program.chmod(0o755)
+        script = self.recipe(name).replace("/autograder", str(root)).replace("/tmp/submissions", f"{root}/all")
+        path = f"{root}/bin{os.pathsep}{os.environ['PATH']}"
+        return root, subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={"PATH": path})
+
+    def test_gradescope_runs_the_submission_under_the_number_of_its_student(self):
+        root, ran = self.gradescope("results.json", "autumn, group B\n")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
         flags = cli._parser().parse_args(ran.stdout.splitlines())
         self.assertEqual((flags.seed, flags.gradescope), ("autumn, group B", root / "results/results.json"))
         (folder,) = flags.paths
         self.assertEqual((folder.name, [one.name for one in folder.iterdir()]), ("1234", ["online_softmax.cpp"]))
+        self.assertFalse((root / "source/seed.txt").exists())
+
+    def test_without_a_text_for_the_seed_gradescope_neither_sets_up_nor_grades(self):
+        for name in ("FA_NATIVE", "results.json"):
+            for seed in (None, "", " \n\n"):
+                with self.subTest(name, seed=seed):
+                    _, ran = self.gradescope(name, seed)
+                    self.assertNotEqual(ran.returncode, 0)
+                    self.assertEqual(ran.stdout, "")
+        _, ran = self.gradescope("FA_NATIVE", "autumn\n")
+        self.assertEqual((ran.returncode, ran.stdout.split()[-4:]), (0, ["grade", ".", "--lesson", "02"]), ran.stderr)
 
     def test_its_set_up_names_an_option_that_exists(self):
         for option in re.findall(r"-D(\w+)", self.recipe("FA_NATIVE")):
@@ -82,6 +99,7 @@ class Grading(unittest.TestCase):
         flags = cli._parser().parse_args(shlex.split(command))
         self.assertEqual(flags.paths, [Path("submissions")])
         self.assertIn("path: submissions/", workflow)
+        self.assertIn("token: ${{ secrets.COURSE_TOKEN }}", workflow)
 
     def test_its_numbers_are_those_of_the_command(self):
         section = TEXT[TEXT.index("## How to grade") : TEXT.index("### What a submission can do")]
@@ -94,7 +112,7 @@ class Grading(unittest.TestCase):
         lesson = lessons.load(ROOT)[0]
         one = grade_points.without_tests("ada", lesson, grade_points.MISSING, "nothing", 1)
         document = json.loads(grade_formats.as_json(grade_formats.Report("", ["ada"], [one])))
-        section = TEXT[TEXT.index("### The documents") : TEXT.index("### GitHub Classroom")]
+        section = TEXT[TEXT.index("### The documents") : TEXT.index("### GitHub\n")]
         student = document["students"][0]
         for part in (document, student, student["lessons"][0], student["lessons"][0]["steps"][0]):
             for field in part:

@@ -2,12 +2,22 @@
 
 import json
 import os
+import shutil
+import subprocess
 import unittest
 from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
 
-from course import cli, grade, grade_formats, grade_points, grade_submissions, lessons, screen
+from course import (
+    cli,
+    grade,
+    grade_formats,
+    grade_points,
+    grade_submissions,
+    lessons,
+    screen,
+)
 from course.errors import UsageError
 from course.grade_points import MISSING, NOT_GRADED, REFUSED, LessonGrade, StepGrade
 from course.grade_submissions import Student
@@ -48,6 +58,14 @@ class HandedIn(CourseFolder):
         one = self.read()
         self.assertEqual((one.data, one.word), (None, MISSING))
         self.assertIn(f"exercises/{NAME}/{FILE} is missing", one.reason)
+
+    def test_a_file_in_the_wrong_place_is_named(self):
+        self.write(f"class/ada/course-main/solutions/{NAME}/{FILE}", "")
+        self.write(f"class/ada/course-main/exercises/{NAME}/{FILE}", "")
+        self.assertIn(f", and course-main/exercises/{NAME}/{FILE} is not where it is looked for", self.read().reason)
+        self.write("class/ada/mine/online_softmax.cpp", "")
+        self.assertIn(", and mine/online_softmax.cpp is not", self.read(1).reason)
+        self.assertTrue(self.read(2).reason.endswith("is missing"))
 
     def refused(self):
         one = self.read()
@@ -179,6 +197,25 @@ class Documents(CourseFolder):
             self.assertIn(words, self.output())
         self.assertNotIn("\x1b", self.output())
 
+    def test_every_format_says_how_many_tests_were_not_run_and_why(self):
+        stop = 'the program was ended after 60 s, in "rows sum to 1"'
+        for message in ("sums differ", "the program was ended after 60 s"):
+            step = StepGrade(1, "Scores", "wrong", 7, 1, "sums are right", message, 5, stop)
+            one = LessonGrade("ada", self.lesson, "wrong", (step,), 7)
+            grade_formats.show(self.report(one))
+            gradescope = json.loads(grade_formats.gradescope(self.report(one)))["tests"][0]["output"]
+            junit = ElementTree.fromstring(grade_formats.junit(self.report(one))).find(".//failure").text
+            for text in (self.sentences(), gradescope, junit):
+                self.assertIn("1 of 7 tests passed, 5 not run", text)
+                self.assertEqual(text.count("ended after 60 s"), 1)
+            told = json.loads(grade_formats.as_json(self.report(one)))["students"][0]["lessons"][0]["steps"][0]
+            self.assertEqual((told["not_run"], told["stop"]), (5, stop))
+            self.said.clear()
+
+    def test_to_repeat_takes_as_many_random_cases(self):
+        one = LessonGrade("ada", self.lesson, "right", (), 7, random_cases=300)
+        self.assertEqual(grade_formats.repeat(one), "FA_RANDOM_CASES=300 FA_SEED=7 ./course check 01")
+
 
 class Command(CourseFolder):
     def setUp(self):
@@ -215,12 +252,36 @@ class Command(CourseFolder):
             (["--junit", self.root], "--junit"),
             (["--junit", self.root / "none/file"], "--junit"),
             (["--gradescope", self.root / "file"], "one student, and there are 2"),
+            (["--junit", self.root / "file", "--gradescope", self.root / "file"], "two files"),
+            (["--random-cases", "-1"], "--random-cases -1"),
             (["--lesson", "9"], "no lesson '9'"),
         )
         for arguments, said in wrong:
             with self.subTest(arguments), self.assertRaisesRegex(UsageError, said):
                 self.course(self.root / "class", *arguments)
         self.assertFalse(Path(self.root / "file").exists())
+
+    def test_a_file_that_cannot_be_written_is_refused_first_and_one_that_can_stays_until_the_end(self):
+        busy = self.root / "busy"
+        shutil.copy(shutil.which("sleep"), busy)
+        running = subprocess.Popen([busy, "60"])  # the system lets nobody write to it, root included
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        with self.assertRaisesRegex(UsageError, "busy: cannot be written to"):
+            self.course(self.root / "class", "--junit", busy)
+        self.write("old.xml", "old")
+        with self.assertRaisesRegex(UsageError, "--limit"):
+            self.course(self.root / "class", "--junit", self.root / "old.xml", "--limit", "0")
+        self.assertEqual((self.root / "old.xml").read_text(), "old")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write to every file")
+    def test_a_file_or_a_folder_that_is_read_only_is_refused(self):
+        self.write("old.xml", "old")
+        (self.root / "old.xml").chmod(0o444)
+        (self.root / "folder").mkdir(0o555)
+        for file in ("old.xml", "folder/new.xml"):
+            with self.subTest(file), self.assertRaisesRegex(UsageError, "written to"):
+                self.course(self.root / "class", "--junit", self.root / file)
 
 
 if __name__ == "__main__":

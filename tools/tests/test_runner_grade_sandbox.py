@@ -8,7 +8,7 @@ import unittest
 
 from course import grade_build, grade_sandbox
 from course.errors import InternalError
-from course.grade_sandbox import Limits
+from course.grade_sandbox import Draw, Limits
 from course_folder import CourseFolder
 from test_runner_commands import _gone
 
@@ -25,11 +25,11 @@ NAMES = ["sums are right", "rows sum to 1"]
 
 
 class Programs(CourseFolder):
-    def run_tests(self, program, seconds=20, memory=2048, begin=BEGIN):
+    def run_tests(self, program, seconds=20, memory=2048, begin=BEGIN, cases=0):
         binary = self.root / "program"
         binary.write_text(f"#!{sys.executable}\n{begin}{program}\n")
         binary.chmod(0o755)
-        return grade_sandbox.tests(binary, 1, NAMES, self.root, Limits(seconds, memory), 7)
+        return grade_sandbox.tests(binary, 1, NAMES, self.root, Limits(seconds, memory), Draw(7, cases))
 
     def test_only_the_token_of_a_test_vouches_for_it(self):
         ran = self.run_tests(f"say(tokens['{NAMES[1]}'])")
@@ -45,7 +45,7 @@ class Programs(CourseFolder):
 
     def test_the_first_failure_of_a_test_is_told_in_its_lines(self):
         ran = self.run_tests("say('began b'); say('failed a\\tone\\\\ntwo'); say('failed a\\tthree')")
-        self.assertEqual((ran.failed, ran.began), ({"a": "one\ntwo"}, "b"))
+        self.assertEqual((ran.failed, ran.began), ({"a": "one\ntwo"}, ["b"]))
 
     def test_an_end_before_the_harness_is_ready(self):
         self.assertFalse(self.run_tests("", begin="raise SystemExit(0)").ready)
@@ -93,6 +93,11 @@ class Programs(CourseFolder):
         self.assertEqual(set(ran.failed["names"].split()) - {"PWD", "OLDPWD", "SHLVL", "_"}, {
             "FA_GRADING", "FA_SEED", "FA_SIMT_WORKERS", "HOME", "LC_ALL", "PATH", "TMPDIR"
         })  # fmt: skip
+
+    def test_the_number_of_random_cases_is_passed_on_if_there_is_one(self):
+        say = "say('failed cases\\t' + os.environ.get('FA_RANDOM_CASES', 'those of the lesson'))"
+        self.assertEqual(self.run_tests(say).failed["cases"], "those of the lesson")
+        self.assertEqual(self.run_tests(say, cases=300).failed["cases"], "300")
 
 
 class Tools(CourseFolder):
