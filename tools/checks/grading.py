@@ -9,7 +9,7 @@ from pathlib import Path
 from checks import hostile
 from checks.common import ROOT, Lesson, Result, lessons
 
-LIMIT = "12"  # seconds for the tests of a step, which take two on a quiet machine
+LIMIT = "10"  # seconds for the tests of a step, which take two on a quiet machine
 CASES = "100"  # random ones of each program: what is tested here is not the lessons
 MEMORY = "1024"  # MB
 QUICK, CUDA = "02", "05"

@@ -108,10 +108,12 @@ def grade(options: Options, known: list[Lesson], root: Path) -> int:
     else:
         grade_formats.show(report)
     # Last, so that a file that cannot be written costs no grades.
-    if options.junit:
-        options.junit.write_text(grade_formats.junit(report), encoding="utf-8")
-    if options.gradescope:
-        options.gradescope.write_text(grade_formats.gradescope(report), encoding="utf-8")
+    for file, document in ((options.junit, grade_formats.junit), (options.gradescope, grade_formats.gradescope)):
+        try:
+            if file:
+                file.write_text(document(report), encoding="utf-8")
+        except OSError as error:
+            raise InternalError(f"{file} could not be written: {error.strerror}.") from None
     return INTERNAL if any(one.word == NOT_GRADED for one in grades) else 0
 
 

@@ -18,7 +18,7 @@ from course import (
     lessons,
     screen,
 )
-from course.errors import UsageError
+from course.errors import InternalError, UsageError
 from course.grade_points import MISSING, NOT_GRADED, REFUSED, LessonGrade, StepGrade
 from course.grade_submissions import Student
 from course_folder import NAME, TOML, CourseFolder
@@ -273,6 +273,11 @@ class Command(CourseFolder):
         with self.assertRaisesRegex(UsageError, "--limit"):
             self.course(self.root / "class", "--junit", self.root / "old.xml", "--limit", "0")
         self.assertEqual((self.root / "old.xml").read_text(), "old")
+
+    def test_a_file_that_cannot_be_written_in_the_end_is_named_and_costs_no_grades(self):
+        with self.assertRaisesRegex(InternalError, "/dev/full could not be written"):
+            self.course(self.root / "class", "--junit", "/dev/full")
+        self.assertIn("ada  50 of 100 points", self.output())
 
     @unittest.skipIf(os.geteuid() == 0, "root may write to every file")
     def test_a_file_or_a_folder_that_is_read_only_is_refused(self):
