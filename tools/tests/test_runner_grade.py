@@ -2,8 +2,7 @@
 
 import json
 import os
-import shutil
-import subprocess
+import socket
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -262,13 +261,11 @@ class Command(CourseFolder):
         self.assertFalse(Path(self.root / "file").exists())
 
     def test_a_file_that_cannot_be_written_is_refused_first_and_one_that_can_stays_until_the_end(self):
-        busy = self.root / "busy"
-        shutil.copy(shutil.which("sleep"), busy)
-        running = subprocess.Popen([busy, "60"])  # the system lets nobody write to it, root included
-        self.addCleanup(running.wait)
-        self.addCleanup(running.kill)
-        with self.assertRaisesRegex(UsageError, "busy: cannot be written to"):
-            self.course(self.root / "class", "--junit", busy)
+        place = self.root / "socket"  # which nobody can open, root included
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(place))
+            with self.assertRaisesRegex(UsageError, "socket: cannot be written to"):
+                self.course(self.root / "class", "--junit", place)
         self.write("old.xml", "old")
         with self.assertRaisesRegex(UsageError, "--limit"):
             self.course(self.root / "class", "--junit", self.root / "old.xml", "--limit", "0")
