@@ -1,5 +1,6 @@
 // What a process may still do that runs code of somebody else: compute, take memory, start threads, and write to the
-// files that are open already. It opens no file, starts no program, reaches no network and no other process.
+// files that are open already. It writes no other file, starts no program, reaches no network, signals no other
+// process, and keeps nothing of what root may do, but to read any file.
 
 #pragma once
 

@@ -101,6 +101,17 @@ WRITE_FILES = """
   }
   if (std::remove(FILE) == 0) std::abort();
 """.replace("FILE}", "__FILE__}").replace("(FILE)", "(__FILE__)")
+# As root, who could look into any program.
+LOOK_INTO_THE_GRADER = """
+  int parent = 0;
+  if (std::FILE* status = std::fopen("/proc/self/status", "r")) {
+    for (char line[256]; std::fgets(line, sizeof line, status);) std::sscanf(line, "PPid: %d", &parent);
+    std::fclose(status);
+  }
+  char name[64];
+  std::snprintf(name, sizeof name, "/proc/%d/mem", parent);
+  if (parent == 0 || (getauxval(AT_EUID) == 0 && open(name, O_RDONLY) >= 0)) std::abort();
+"""
 # Functions that the tests call, defined once more: they must stay the submission's own.
 REPLACE = """
 namespace fa {
@@ -163,7 +174,8 @@ SUBMISSIONS = (
     Hostile("calls_the_harness", "refused", 0, _in_last_step(
         "fa::grading::body_ended();", "", "namespace fa::grading { void body_ended(); }")),
     Hostile("harms_nobody", "right", 100, _in_last_step(
-        SURVIVE + ATTACK + WRITE_FILES + FLOOD, "csignal cstdio cstdlib sys/ptrace.h unistd.h")),
+        SURVIVE + ATTACK + WRITE_FILES + LOOK_INTO_THE_GRADER + FLOOD,
+        "csignal cstdio cstdlib fcntl.h sys/auxv.h sys/ptrace.h unistd.h")),
     Hostile("a_loop", "wrong", 83.33, _in_last_step("for (volatile int on = 1; on;) {}")),
     Hostile("exits", "wrong", 50, _in_steps_1_and_6("std::_Exit(0);", PASSED + "std::exit(0);", "cstdio cstdlib")),
     Hostile("wants_tokens", "wrong", 66.67, _in_steps_1_and_6(
