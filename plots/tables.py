@@ -1,10 +1,11 @@
-"""The tables of measured numbers in README.md and in the texts of lessons 05, 06, 07, 10 and 11. readme_table.py puts them there."""
+"""The tables of measured numbers in README.md and in the texts of lessons 05, 06, 07, 10 and 11, and of find_the_bug. readme_table.py puts them there."""
 
 from collections.abc import Callable
 
 from cells import WIDTHS, by_width, decimal, machine, markdown, moved, row_of, three_digits, time
 from data import PlotError
 from tables_backward import backward, backward_tiles
+from tables_lab import lab
 from tables_tensor_cores import banks_07, ladder_07, long_07, speed_07, tiles_07, times_half
 
 KERNELS = ("lesson 05", "lesson 06", "lesson 11")  # ours
@@ -256,4 +257,5 @@ TABLES: dict[str, tuple[Callable[[dict], str], str]] = {
     "v2_times": (v2_times, "h200_v2"),
     "v2_heads": (v2_heads, "h200_v2"),
     "profile_11": (profile, "h200_v2"),
+    "lab": (lab, "h200_lab"),
 }
