@@ -39,8 +39,8 @@ def moved(row: dict, start: str = "") -> int | None:
     return None if read is None or written is None else read + written
 
 
-def markdown(head: tuple[str, ...], rows: list[list[str]]) -> str:
-    lines = [head, ["--:"] * len(head), *rows]
+def markdown(head: tuple[str, ...], rows: list[list[str]], align: str = "--:") -> str:
+    lines = [head, [align] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -16,17 +16,27 @@ def emulated(place: str) -> str:
 
 
 def lab(record: dict) -> str:
-    rows, runs = [], record["runs"]
-    for place, found in record["kernels"].items():
+    kernels, runs = record["kernels"], record["runs"]
+    rows = []
+    for place, found in kernels.items():
         wrong = found["wrong_runs"]
         tests = {0: "right", runs: "wrong"}.get(wrong, f"wrong in {wrong} of {runs}")
-        tools = [tool for tool in TOOLS if found[tool]]
-        rows.append([place, emulated(place), tests, ", ".join(tools) or "nothing"])
-    head = ("kernel", "the emulator", f"both tests on a GPU, {runs} runs", "compute-sanitizer reports by")
+        rows.append([place, f"`{emulated(place)}`", tests, ", ".join(tools(found)) or "nothing"])
+    by_tests = {place for place, found in kernels.items() if found["wrong_runs"]}
+    by_tools = {place for place, found in kernels.items() if tools(found)}
+    neither = ", ".join(place for place in kernels if place not in by_tests | by_tools) or "none"
+    head = ("kernel", "the emulator reports", f"both tests on a GPU, {runs} runs", "compute-sanitizer reports it by")
     return "\n".join(
         [
-            markdown(head, rows),
+            markdown(head, rows, align="---"),
             "",
-            f"Tools that were tried: {', '.join(TOOLS)}, one run each. {machine(record)}.",
+            f"On this GPU the tests alone find {len(by_tests)} of {len(kernels)} faults, compute-sanitizer finds {len(by_tools)}, and neither "
+            f"finds: {neither}. Tools that",
+            f"were tried, one run each: {', '.join(TOOLS)}. {machine(record)}.",
         ]
     )
+
+
+def tools(found: dict) -> list[str]:
+    """Those that reported something."""
+    return [tool for tool in TOOLS if found[tool]]
