@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import bench_table, compiler, gpu, process, report, screen
+from . import bench_table, compiler, gpu, process, random_settings, report, screen
 from .build import Build
 from .catch_xml import NOT_STARTED
 from .errors import NOT_RIGHT, RIGHT, InternalError
@@ -21,6 +21,7 @@ _OTHER_OUTPUT = ("--benchmark_format", "--benchmark_out", "--benchmark_list_test
 
 
 def bench(lesson: Lesson, exercise: bool, arguments: list[str], on_gpu: bool = False, raw: bool = False) -> int:
+    random_settings.verify()
     build = gpu.build_to_run(lesson, "bench") if on_gpu else Build(lesson.root)
     program = build_program(build, "bench", lesson, exercise)
     if program is None:
