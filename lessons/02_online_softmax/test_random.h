@@ -30,8 +30,9 @@ struct RandomRow {
 inline std::string state_fault(const std::string& what, AttentionState got, const std::vector<double>& expected) {
   const bool open = std::isnan(expected[0]);
   const fa::Tolerance tolerance{.absolute = 1e-5, .relative = 1e-5, .normwise = 1e-5};
-  const fa::Comparison comparison = fa::compare(
-      "(m, l, u) of " + what, std::array{open ? fa::nan : got.m, got.l, got.u}, expected, {{"", 3}}, tolerance);
+  const fa::Comparison comparison =
+      fa::compare("(m, l, u) of " + what, std::array{open ? fa::nan : got.m, got.l, got.u}, expected,
+                  {{"component", 3}}, tolerance);
   return comparison.ok ? "" : comparison.message;
 }
 
@@ -77,7 +78,7 @@ inline std::string output_fault(const RandomRow& row) {
   const bool empty = row.state[1] == 0.0;
   const std::array got{lesson::output(state), lesson::log_sum_exp(state)};
   const std::vector<double> expected{empty ? 0.0 : row.state[2] / row.state[1], row.state[0] + std::log(row.state[1])};
-  const fa::Comparison comparison = fa::compare("(output, log_sum_exp)", got, expected, {{"", 2}},
+  const fa::Comparison comparison = fa::compare("(output, log_sum_exp)", got, expected, {{"component", 2}},
                                                 {.absolute = 1e-5, .relative = 1e-5, .normwise = 1e-5});
   return comparison.ok ? "" : comparison.message;
 }

@@ -116,6 +116,7 @@ inline const std::vector<Row> kRowsOfAnySize{
     {-fa::infinity, -fa::infinity, 4},
     {-fa::infinity, -fa::infinity},
     {},
+    {-3e38f, -2e38f},
 };
 inline const std::vector<Row> kRowsWithNaN{
     {0, fa::nan, 1}, {fa::nan, 0, 1}, {0, 1, fa::nan}, {fa::nan}, {0, fa::infinity, 1}};
