@@ -1,5 +1,6 @@
 """`./course check`: builds and tests one exercise, says and remembers the verdict."""
 
+import codecs
 import os
 import time
 from collections.abc import Callable
@@ -45,6 +46,8 @@ def check(
     random_settings.verify()
     if sanitize and on_gpu:
         raise UsageError("--sanitize is for code that runs on the CPU: leave out --gpu.")
+    if lesson.read_exercise().startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UsageError(f"{lesson.exercise} is encoded as UTF-16, which compilers do not read: save it as UTF-8.")
     started = time.monotonic()
     before = lesson.fingerprint()
     state = State(lesson.root)
@@ -185,8 +188,10 @@ def verify_implementation(run: process.Finished, lesson: Lesson) -> None:
 
 
 def _mind_old_timestamp(lesson: Lesson, target: str) -> None:
-    """A file put back by `mv` or `cp -p` may be older than the programs that ninja would then keep, in any build folder."""
+    """A file put back by `mv` or `cp -p` may be older than what ninja would then keep, in any build folder: the program, or
+    after a program that could not be linked, the object file."""
     source = lesson.root / lesson.exercise
-    binaries = lesson.root.glob(f"build/*/bin/{target}")
-    if any(source.stat().st_mtime_ns <= binary.stat().st_mtime_ns for binary in binaries):
+    objects = f"CMakeFiles/{target.removeprefix('test_')}.dir/{lesson.exercise}.o"
+    built = [made for kept in (f"bin/{target}", objects) for made in lesson.root.glob(f"build/*/{kept}")]
+    if any(source.stat().st_mtime_ns <= made.stat().st_mtime_ns for made in built):
         os.utime(source)

@@ -118,10 +118,15 @@ class Lesson:
         return [f"test_solution_{self.number}", *given]
 
     def read_exercise(self) -> bytes:
+        path = self.root / self.exercise
+        if path.exists() and not path.is_file():  # to read a pipe would take forever
+            raise UsageError(f"{self.exercise} is not a file: move it away.", self.way_back())
         try:
-            return (self.root / self.exercise).read_bytes()
+            return path.read_bytes()
         except FileNotFoundError:
             raise UsageError(f"{self.exercise} does not exist.", self.way_back()) from None
+        except OSError as error:
+            raise UsageError(f"{self.exercise} cannot be read: {error.strerror}.") from None
 
     def in_git(self) -> bool:
         """A downloaded archive is not, and so knows no stub."""

@@ -8,7 +8,7 @@ import time
 import unittest
 from unittest import mock
 
-from course import bench, cli, process, screen, suite
+from course import bench, check, cli, process, screen, suite
 from course.build import Build
 from course.errors import InternalError, UsageError
 from course_folder import CourseFolder
@@ -162,6 +162,34 @@ class MissingExercise(CourseFolder):
                     command()
                 self.assertIn(self.lesson.exercise, caught.exception.message)
                 self.assertIn(advice, caught.exception.details[0])
+
+    def test_what_is_there_in_its_place_is_not_read(self):
+        self.exercise.unlink()
+        self.exercise.mkdir()
+        with self.assertRaisesRegex(UsageError, f"^{self.lesson.exercise} is not a file: move it away.$"):
+            self.lesson.fingerprint()
+        self.exercise.rmdir()
+        os.mkfifo(self.exercise)  # without a writer, reading it would never end
+        with self.assertRaisesRegex(UsageError, "is not a file"):
+            self.lesson.fingerprint()
+        self.exercise.unlink()
+        self.exercise.symlink_to(self.exercise.name)
+        with self.assertRaisesRegex(UsageError, f"^{self.lesson.exercise} cannot be read: Too many levels"):
+            self.lesson.fingerprint()
+
+
+class Encoding(CourseFolder):
+    def test_one_that_no_compiler_reads_is_named_before_anything_is_built(self):
+        built = AssertionError("built")
+        wrong = (UsageError, "attention_forward.cpp is encoded as UTF-16, .* save it as UTF-8.$")
+        for encoding, raised in (
+            ("utf-16", wrong),
+            ("utf-8-sig", (AssertionError, "built")),
+            ("utf-8", (AssertionError, "built")),
+        ):
+            self.exercise.write_bytes("int α;".encode(encoding))
+            with mock.patch.object(check, "Build", side_effect=built), self.assertRaisesRegex(*raised):
+                check.check(self.lesson)
 
 
 class Benchmark(CourseFolder):

@@ -169,6 +169,13 @@ class ACudaFile(CudaCourse):
         check._mind_old_timestamp(self.cpp, "test_exercise_01")
         self.assertGreaterEqual(source.stat().st_mtime_ns, built)
 
+    def test_and_after_a_program_that_could_not_be_linked(self):
+        source = self.root / self.cpp.exercise
+        compiled = f"build/cpu/CMakeFiles/exercise_01.dir/{self.cpp.exercise}.o"
+        self.write(compiled, "compiled")
+        check._mind_old_timestamp(self.cpp, "test_exercise_01")
+        self.assertGreaterEqual(source.stat().st_mtime_ns, (self.root / compiled).stat().st_mtime_ns)
+
 
 class Doctor(CudaCourse):
     def test_what_is_not_there_is_told_with_what_it_would_bring(self):
