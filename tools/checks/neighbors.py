@@ -51,7 +51,9 @@ def edited(one: Neighbor, lesson: lessons.Lesson) -> str:
 
 
 def recorded() -> dict:
-    """{"tests": {"06": ["a", "b"]}, "failures": {"06 a_neighbor": {"b": {"said": "out: expected 1, got 2"}}}}"""
+    """{"tests": {"06": ["a", "b"]}, "failures": {"06 a_neighbor": {"b": {"said": "out: expected 1, got 2"}}}}
+
+    And "last": what it says last, where it fails more than once."""
     return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"tests": {}, "failures": {}}
 
 
@@ -59,23 +61,25 @@ def told(record: dict, one: Neighbor) -> list[Property]:
     """What the tests told of it, as the runner reads it from their report."""
     failures = record["failures"][one.key]
     return [
-        Property(test, (), "", 0, [_failure(**failures[test])] if test in failures else [], ended=True)
+        Property(test, (), "", 0, _failures(**failures[test]) if test in failures else [], ended=True)
         for test in record["tests"][one.lesson]
     ]
 
 
-def _failure(said: str, thrown: bool = False) -> Failure:
-    return Failure(said, "", 0, (), thrown)
+def _failures(said: str, thrown: bool = False, last: str = "") -> list[Failure]:
+    return [Failure(one, "", 0, (), thrown) for one in (said, last) if one]
 
 
 def packed(report: catch_xml.Report) -> tuple[list[str], dict[str, dict]]:
-    """The tests of a report; and of those that fail, what each says in its first line."""
+    """The tests of a report; and of those that fail, what each says in its first line, first and last."""
     failures = {}
     for one in report.properties:
         if one.failure:
             failures[one.name] = {"said": one.failure.message.splitlines()[0]}
             if one.failure.thrown:
                 failures[one.name]["thrown"] = True
+            if len(one.failures) > 1:
+                failures[one.name]["last"] = one.failures[-1].message.splitlines()[0]
     return [one.name for one in report.properties], failures
 
 

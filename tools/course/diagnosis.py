@@ -26,19 +26,20 @@ def show(lesson: Lesson, found: Verdict, build: Build) -> None:
     if blamed:
         screen.say(("This is a known mistake: ", "bold"), blamed.title, indent=4)
         _why(blamed)
+        _where_it_is_made(lesson, blamed, found)
     elif known:
         _list(known, exact)
     _smallest(lesson, found, build, bool(blamed))
 
 
 def hint_step(lesson: Lesson, found: Verdict, build: Build) -> int | None:
-    """The step of the test that is meant to catch the mistake that is blamed; or that of the line at which the program was
-    stopped. A test of an earlier step may fail by either."""
+    """The step in which the mistake is made that is blamed; or that of the line at which the program was stopped. A test of
+    an earlier step, or of a later one, may fail by either."""
     if found.word != WRONG:
         return None
     if found.failure:
         known, exact = _chosen(lesson, found, build)
-        if exact and len(of_known := {steps.of_test(lesson, one.caught_by) for one in known}) == 1:
+        if exact and len(of_known := {steps.of_mistake(lesson, one) for one in known}) == 1:
             return of_known.pop()
     told = found.stop.said if found.stop else found.failure.message
     if step := steps.of_place(lesson, _BARRIER.sub("", told)):
@@ -69,6 +70,13 @@ def _why(mistake: Mistake) -> None:
     screen.say(" ".join(mistake.why.split()), indent=6)
 
 
+def _where_it_is_made(lesson: Lesson, mistake: Mistake, found: Verdict) -> None:
+    """Where a hint is offered for a step that all its tests call right."""
+    made_in = steps.of_mistake(lesson, mistake)
+    if any(step.number == made_in and step.state == RIGHT for step in found.steps):
+        screen.say(f"It is made in step {made_in}, whose own tests do not see it.", indent=6)
+
+
 def _chosen(lesson: Lesson, found: Verdict, build: Build) -> tuple[list[Mistake], bool]:
     """The mistakes that may be meant, and whether they fit exactly. A GPU tells less than the emulator, so there all that
     this test is meant to catch may be meant."""
@@ -86,17 +94,18 @@ def explaining(lesson: Lesson, properties: tuple[Property, ...] | list[Property]
     recorded = [one for one in properties if symptoms.RANDOM not in one.tags]
     right = {one.name for one in recorded if one.state == RIGHT}
     wrong = {one.name: one.failure.message.splitlines()[0] for one in recorded if one.failure}
+    more = {one.name: [failure.message.splitlines()[0] for failure in one.failures] for one in recorded if one.failure}
     if not wrong:
         return [], False
-    return symptoms.matching([one for one in lesson.mistakes if one.symptoms], right, wrong)
+    return symptoms.matching([one for one in lesson.mistakes if one.symptoms], right, wrong, more)
 
 
 def _smallest(lesson: Lesson, found: Verdict, build: Build, blamed: bool) -> None:
-    """Of all inputs on which a test failed, unless it is the one that is shown already."""
-    one, failure = smallest(found.properties) or (None, None)
+    """Of all inputs on which a test failed, unless the one that is shown already is as small."""
+    one, failure = smallest(found.properties, found.failure) or (None, None)
     if failure is None:
         return
-    if failure is found.failure:
+    if failure is found.failure or _has_more_values(failure, found.failure):
         if blamed:
             screen.say("No test found a smaller input on which it shows.", indent=6)
         return
@@ -133,17 +142,22 @@ def _case(failure: Failure) -> tuple[str, str]:
     for line, after in zip(lines, lines[1:], strict=False):
         if _extents(line):
             return line, after
-    return ", ".join(info.replace(" := ", " = ") for info in failure.context), lines[0]
+    return ", ".join(map(fault.readable, failure.context)), lines[0]
 
 
-def smallest(properties: tuple[Property, ...]) -> tuple[Property, Failure] | None:
-    """The failure with the smallest shape, by the product of its extents, of those that name one.
+def smallest(properties: tuple[Property, ...], shown: Failure) -> tuple[Property, Failure] | None:
+    """The failure with the smallest shape, by the product of its extents, of those that name one and say no less than the
+    one that is `shown`.
 
     First those without an extent of 0, where little can be seen, and those that tell what was expected and what came, or what
     the emulator stopped.
     """
     failures = [(one, failure) for one in properties if one.state == WRONG for failure in one.failures]
-    sizes = {at: _order(failure) for at, (_, failure) in enumerate(failures) if not failure.not_started}
+    sizes = {
+        at: _order(failure)
+        for at, (_, failure) in enumerate(failures)
+        if not failure.not_started and _says_no_less(failure, shown)
+    }
     named = {at: size for at, size in sizes.items() if size is not None}
     return failures[min(named, key=named.get)] if named else None
 
@@ -153,8 +167,27 @@ def _order(failure: Failure) -> tuple[bool, bool, int] | None:
     extents = _extents(where)
     if not extents:
         return None
-    tells = re.search("expected .*got ", said) or fault.classify(said).by_emulator
-    return 0 in extents, not tells, math.prod(max(1, extent) for extent in extents)
+    return 0 in extents, not _tells(said), math.prod(max(1, extent) for extent in extents)
+
+
+def _tells(said: str) -> bool:
+    return bool(re.search("expected .*got ", said)) or fault.classify(said).by_emulator
+
+
+def _says_no_less(failure: Failure, shown: Failure) -> bool:
+    """Wrong bytes say something only of wrong bytes, and those of one buffer, or of a formula, not of another one."""
+    ours, theirs = _case(failure)[1], _case(shown)[1]
+    told, wanted = fault.classify(ours), fault.classify(theirs)
+    if told.kind == "bytes" and (wanted.kind != "bytes" or (wanted.array and told.array != wanted.array)):
+        return False
+    return _tells(ours) or not _tells(theirs)
+
+
+def _has_more_values(failure: Failure, shown: Failure) -> bool:
+    """Of the same array: how else to compare with an input of which no shape is told?"""
+    (_, ours), (where, theirs) = _case(failure), _case(shown)
+    same_array = fault.classify(ours).array == fault.classify(theirs).array
+    return not _extents(where) and same_array and 0 < fault.values(theirs) < fault.values(ours)
 
 
 def _extents(where: str) -> list[int]:

@@ -39,6 +39,7 @@ _FAMILIES = (
 _BY_EMULATOR = set("blocks race copy unset alignment early unwritten barrier warp room bounds launch".split())
 _UNNAMED = re.compile(r"the shared array of [^\s:]+:\d+")  # told by the line that declares it, which differs
 _COUNT = re.compile(r" \(\d+ of \d+.*")
+_OF = re.compile(r" \(\d+ of (\d+) values differ")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -67,6 +68,17 @@ def classify(message: str, thrown: bool = False) -> Fault:
     return Fault("exception" if thrown else "other")
 
 
+def readable(info: str) -> str:
+    """What a test tells of its case. CAPTURE(N) gives `N := 17`, and of a float that is no number `x := -inff`."""
+    return re.sub(r"\b(inf|nan)f\b", r"\1", info.replace(" := ", " = "))
+
+
+def values(said: str) -> int:
+    """How many values were compared, where the message tells."""
+    found = _OF.search(said)
+    return int(found[1]) if found else 0
+
+
 def without_count(said: str) -> str:
     """p[row=1]: expected 0.25, got 0.5 (1 of 3 values differ; ...), without what stands in these parentheses."""
     return _COUNT.sub("", said)
@@ -80,6 +92,24 @@ def same(said: str, other: str) -> bool:
         return False
     if fault.by_emulator:
         return True
+    return _same_text(said, other)
+
+
+def at_same_place(said: str, other: str) -> bool:
+    """Whether two comparisons are of the same element with the same number; of several numbers, the same ones differ."""
+    (wanted, _, got), (other_wanted, _, other_got) = (one.partition(", got ") for one in (said, other))
+    if not got or not other_got:
+        return True  # there is no place to compare
+    return _same_text(wanted, other_wanted) and _differing(wanted, got) == _differing(other_wanted, other_got)
+
+
+def _differing(wanted: str, got: str) -> list[bool]:
+    """Of "m, l: expected (2, 1)" and "(2, 3)": the second."""
+    numbers = (_NUMBER.findall(one) for one in (wanted.partition("expected ")[2], got))
+    return [not _close(*pair) for pair in zip(*numbers, strict=False)]
+
+
+def _same_text(said: str, other: str) -> bool:
     words, numbers = zip(*((_NUMBER.split(one), _NUMBER.findall(one)) for one in (said, other)), strict=True)
     return words[0] == words[1] and all(map(_close, *numbers))
 

@@ -37,6 +37,7 @@ class Mistake:
     why: str
     symptoms: Symptoms | None = None  # None: not recorded
     name: str = ""
+    step: int | None = None  # in which it is made, where that is not the step of the test which is meant to catch it
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,11 @@ def _read(path: Path, root: Path) -> Lesson:
         for hint in hints:
             if hint.step not in range(1, len(steps) + 1):
                 raise InternalError(f"{where}: a hint is for step {hint.step}; the lesson has steps 1 to {len(steps)}.")
+        for one in mistakes:
+            if one.step is not None and one.step not in range(1, len(steps) + 1):
+                raise InternalError(
+                    f"{where}: a mistake is of step {one.step}; the lesson has steps 1 to {len(steps)}."
+                )
         needs = tuple(data.get("needs", ["cpu"]))
         tiles = data.get("tiles", {"br": 32, "bc": 32})
         what = (data["title"], data["summary"], data["file"])
@@ -184,17 +190,25 @@ def _read(path: Path, root: Path) -> Lesson:
 
 
 def _mistakes(catalog: list[dict], folder: Path) -> tuple[Mistake, ...]:
-    symptoms = unpack(_recorded(folder / SYMPTOMS))
+    symptoms = _recorded(folder / SYMPTOMS)
     return tuple(
-        Mistake(one["title"], one["caught_by"], one["why"].strip(), symptoms.get(name := one.get("name", "")), name)
+        Mistake(
+            one["title"],
+            one["caught_by"],
+            one["why"].strip(),
+            symptoms.get(name := one.get("name", "")),
+            name,
+            one.get("step"),
+        )
         for one in catalog
     )
 
 
-def _recorded(file: Path) -> dict:
+def _recorded(file: Path) -> dict[str, Symptoms]:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return unpack(json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        raise InternalError(f"{file} is not valid JSON: {error}") from None
+    except (ValueError, RecursionError) as error:  # JSON or UTF-8; what is in it; nested without end
+        where = f"lessons/{file.parent.name}/{file.name}"
+        raise InternalError(f"{where} is damaged: {error}", f"To get it back: git checkout -- {where}") from None

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from . import compile_report, compiler, diagnosis, printed, screen, unwritten
+from . import compile_report, compiler, diagnosis, fault, printed, screen, unwritten
 from .build import Build
 from .catch_xml import Failure, Property
 from .compiler import CompileError, LinkError
@@ -14,6 +14,7 @@ HINTS = {
     "SIGSEGV": "Possible causes: an index outside an array, recursion without end, a call of exit().",
     "SIGABRT": "Possible causes: an assertion, an exception that nothing catches or that leaves a noexcept function, "
     "a write outside an array that damaged the heap.",
+    "SIGILL": "Possible causes: a function that ends without a return, a division by zero that the compiler saw.",
     "SIGFPE": "A possible cause: an integer division by zero.",
     "SIGKILL": "A possible cause: too little memory. Is a size computed wrongly?",
     "ended after": "A possible cause: a loop whose condition never becomes false. Or the machine is busy: see --limit.",
@@ -161,7 +162,7 @@ def _stopped(lesson: Lesson, stop: Stop, failure: Failure | None, build: Build) 
 
 def _where(infos: Iterable[str]) -> None:
     """What the test tells of the case that failed; CAPTURE(N) writes `N := 17`."""
-    told = [info.replace(" := ", " = ") for info in infos]
+    told = [fault.readable(one) for one in infos]
     if told:
         screen.say("where " + ", ".join(told), indent=6)
 

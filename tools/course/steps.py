@@ -2,7 +2,7 @@
 
 import re
 
-from .lessons import Lesson
+from .lessons import Lesson, Mistake
 
 _COMMENT = re.compile(r"//\s*Step (\d+)")
 
@@ -13,6 +13,10 @@ def of_test(lesson: Lesson, name: str) -> int | None:
     written = re.escape(name.replace("\\", "\\\\").replace('"', '\\"'))
     found = re.search(rf'TEST_CASE\("{written}",\s*"\[step(\d+)\]', source)
     return _known(lesson, found)
+
+
+def of_mistake(lesson: Lesson, mistake: Mistake) -> int | None:
+    return mistake.step or of_test(lesson, mistake.caught_by)
 
 
 def of_line(lesson: Lesson, line: int) -> int | None:

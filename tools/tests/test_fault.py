@@ -76,6 +76,30 @@ class Same(unittest.TestCase):
             with self.subTest(said):
                 self.assertEqual(fault.same(said, told), alike)
 
+    def test_comparisons_at_the_same_place(self):
+        pair, sizes = (
+            "(m, l): expected (2, 1.5), got ({}, {})",
+            "tiles(99): expected Br=64 Bc=86, got Br={} Bc={}, which",
+        )
+        for said, other, expected in (
+            (OFF_BY.format(2), OFF_BY.format("nan"), True),
+            (OFF_BY.format(2), OFF_BY.format(2).replace("-4", "-5"), False),
+            (OFF_BY.format(2), OFF_BY.format(2).replace("[i=0]", "[i=1]"), False),
+            (pair.format(2, 3), pair.format(2, 4), True),
+            (pair.format(2, 3), pair.format(3, 1.5), False),
+            (sizes.format(86, 86), sizes.format(64, 391), False),
+            ("k is read early", OFF_BY.format(2), True),
+        ):
+            with self.subTest(said):
+                self.assertEqual(fault.at_same_place(said, other), expected)
+
+    def test_what_is_told_of_a_case(self):
+        self.assertEqual(fault.readable("k := { -inff, 1.0f, nanf }, info"), "k = { -inf, 1.0f, nan }, info")
+
+    def test_how_many_values_were_compared(self):
+        self.assertEqual(fault.values("p[row=1]: expected 1, got 2 (3 of 40 values differ; norm-wise error 1)"), 40)
+        self.assertEqual(fault.values("lse: expected 1, got 2"), 0)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -57,14 +57,14 @@ class Neighbors(unittest.TestCase):
         for one, lesson in self.each():
             beside = next(mistake for mistake in lesson.mistakes if mistake.name == one.beside)
             failures = dict.fromkeys(beside.symptoms.broken, {"said": "out"})
-            if beside.symptoms.also:
-                failures[beside.symptoms.also[0]] = {"said": beside.symptoms.also[1]}
-            failures[beside.symptoms.first] = {"said": beside.symptoms.said}
+            failures |= {test: {"said": said, "last": said} for test, said in beside.symptoms.also.items()}
+            failures[beside.symptoms.first] = {**failures[beside.symptoms.first], "said": beside.symptoms.said}
             record = {"tests": self.record["tests"], "failures": {one.key: failures}}
             self.assertIn(one.beside, self.blamed(one, lesson, record))
 
 
 class Recording(unittest.TestCase):
+    AGAIN = '<Failure filename="t.cpp" line="3">out: expected 1, got 2</Failure>'
     XML = (
         '<Catch2TestRun><TestCase name="a" tags="[step1]" filename="t.cpp" line="1"><OverallResult success="true"/></TestCase>'
         '<TestCase name="b" tags="[step2]" filename="t.cpp" line="2"><Exception filename="t.cpp" line="2">one\ntwo\nthree</Exception>'
@@ -78,6 +78,11 @@ class Recording(unittest.TestCase):
         first, second = neighbors.told({"tests": {"01": tests}, "failures": {one.key: failures}}, one)
         self.assertEqual((first.name, first.state, second.name, second.state), ("a", "right", "b", "wrong"))
         self.assertTrue(second.failure.thrown)
+        twice = self.XML.replace('<OverallResult success="false"/>', f'{self.AGAIN}<OverallResult success="false"/>')
+        tests, failures = neighbors.packed(catch_xml.parse(twice))
+        self.assertEqual(failures["b"]["last"], "out: expected 1, got 2")
+        _, second = neighbors.told({"tests": {"01": tests}, "failures": {one.key: failures}}, one)
+        self.assertEqual([failure.message for failure in second.failures][1:], ["out: expected 1, got 2"])
 
     def test_a_command_line_that_is_none(self):
         with mock.patch.object(neighbors, "record") as record:

@@ -14,6 +14,7 @@ TESTS = ("scores are right", "rows sum to 1", "out is right")
 SAID, OTHER = (f"p[row=1]: expected 0.25, got {got} (1 of 3 values differ)" for got in (0.5, 0.75))
 SILENT = "CHECK( a == b ) is false"
 TELLS = "out: expected 1, got 2"
+BYTES = "q, read: expected 8 bytes, got 9", "forward_traffic, read: expected 8 bytes, got 9"
 RACE = "q_tile[0][1] is touched by two threads with no barrier between"
 
 
@@ -41,15 +42,28 @@ class Diagnosed(CourseFolder):
     def property(self, name, *failures):
         return Property(name, ("step1",), "test.cpp", 9, [*failures], ended=True)
 
-    def shown(self, *catalog, broken=(TESTS[1],), said=SAID, thrown=False, preset="cpu", failures=(), random=()):
+    def shown(
+        self,
+        *catalog,
+        broken=(TESTS[1],),
+        said=SAID,
+        thrown=False,
+        preset="cpu",
+        failures=(),
+        random=(),
+        case=None,
+    ):
         """The report on TESTS, of which these are broken, in a lesson with these mistakes."""
         lesson = replace(self.lesson, steps=("Scores",), mistakes=catalog)
-        first = Failure(said, "test.cpp", 12, (shape(3, 3),), thrown)
+        first = Failure(said, "test.cpp", 12, (case or shape(3, 3),), thrown)
         properties = [self.property(name, *([first] if name in broken else ())) for name in TESTS]
         properties[-1].failures += failures
         properties = [replace(one, tags=("step1", "random")) if one.name in random else one for one in properties]
+        return self.told(properties, lesson, preset)
+
+    def told(self, properties, lesson, preset="cpu"):
         found = verdict.judge(
-            mock.Mock(properties=properties, complete=True, counted=len(TESTS)),
+            mock.Mock(properties=properties, complete=True, counted=len(properties)),
             mock.Mock(code=1, stderr="", timed_out=0),
             lesson.steps,
             None,
@@ -62,6 +76,18 @@ class Diagnosed(CourseFolder):
         output = self.shown(mistake("No maximum", TESTS[1]), mistake("No sum", *TESTS[1:]))
         self.assertIn("    This is a known mistake: No maximum\n      Why No maximum.\n", output)
         self.assertNotIn("No sum", output)
+
+    def test_a_step_that_seems_right_in_which_it_is_made(self):
+        made = "      It is made in step 1, whose own tests do not see it.\n"
+        self.write("lessons/01_naive_attention/test.cpp", "")
+        for step, broken, told in ((1, TESTS[2:], True), (2, TESTS[2:], False), (1, TESTS[1:], False)):
+            known = replace(mistake("No maximum", *broken), step=step)
+            properties = [
+                self.property(name, *([Failure(SAID, "t.cpp", 1, ())] if name in broken else ())) for name in TESTS
+            ]
+            properties[2] = replace(properties[2], tags=("step2",))
+            output = self.told(properties, replace(self.lesson, mistakes=(known,)))
+            self.assertEqual((made in output, "It is made in" in output), (told, told))
 
     def test_of_several_none_is_blamed(self):
         output = self.shown(mistake("No maximum", TESTS[1]), mistake("No sum", TESTS[1]))
@@ -77,6 +103,19 @@ class Diagnosed(CourseFolder):
             "    None of the known mistakes fails exactly so. This comes near:\n      · No maximum\n\n", output
         )
         self.assertNotIn("Why", output)
+
+    def test_what_differs_at_another_place_comes_not_near(self):
+        for said in ("p[row=2]: expected 0.25, got 0.75", "p[row=1]: expected 0.5, got 0.75"):
+            self.assertNotIn("mistake", self.shown(mistake("No maximum", TESTS[1]), said=said))
+
+    def test_all_that_a_test_says_is_compared(self):
+        first, second, other = (f"q, read: expected 8 bytes, got {got}" for got in (4, 2, 3))
+        known = lessons.Mistake("No maximum", TESTS[1], "Why.", Symptoms((TESTS[1],), first, {TESTS[1]: second}))
+        for besides, blamed in ((second, True), (other, False)):
+            failures = [Failure(said, "t.cpp", 1, ()) for said in (first, besides)]
+            properties = [self.property(name, *(failures if name == TESTS[1] else ())) for name in TESTS]
+            output = self.told(properties, replace(self.lesson, steps=("Scores",), mistakes=(known,)))
+            self.assertEqual("This is a known mistake: No maximum" in output, blamed)
 
     def test_what_breaks_another_test_is_not_blamed(self):
         self.assertNotIn("mistake", self.shown(mistake("No maximum", *TESTS[1:], said=RACE)))
@@ -129,6 +168,16 @@ class Diagnosed(CourseFolder):
         self.assertIn(f"{REPEAT} --gpu\n", self.shown(known, **random, preset=gpu.PRESET))
         self.assertIn(f"{REPEAT} --sanitize\n", self.shown(known, **random, preset="sanitize"))
 
+    def test_an_input_with_more_values_is_no_smaller_one(self):
+        known = mistake("No maximum", *TESTS[1:])
+        for values, array, smaller in ((4, "p", False), (3, "p", True), (4, "out", True)):
+            large = Failure(f"{array}: expected 1, got 2 (1 of {values} values differ)", "t.cpp", 1, (shape(1, 2),))
+            output = self.shown(known, broken=TESTS[1:], failures=[large], case="N := 3")
+            self.assertEqual("The smallest input" in output, smaller)
+            self.assertEqual("No test found a smaller input" in output, not smaller)
+            output = self.shown(known, broken=TESTS[1:], failures=[large])
+            self.assertIn("The smallest input", output)
+
     def test_where_no_mistake_is_blamed_it_is_shown_too(self):
         output = self.shown(failures=[DRAWN], random=TESTS[-1:])
         self.assertIn(f"the test: test.cpp:12\n\n    The smallest input on which a test fails:\n{SHOWN}", output)
@@ -144,13 +193,14 @@ class Diagnosed(CourseFolder):
 
 
 class Smallest(unittest.TestCase):
-    def smallest(self, *failures):
+    def smallest(self, *failures, shown=SILENT):
         """The place of the smallest. Each is what is told of its case, after a message of another kind if it has one."""
         made = [
-            Failure(one[0] if one and one[0] in (SILENT, RACE) else TELLS, "t.cpp", number, one)
+            Failure(one[0] if one and one[0] in (SILENT, RACE, *BYTES) else TELLS, "t.cpp", number, one)
             for number, one in enumerate(failures)
         ]
-        found = diagnosis.smallest((Property("a", (), "t.cpp", 1, made, ended=True),))
+        shown = Failure(shown, "t.cpp", 9, ())
+        found = diagnosis.smallest((Property("a", (), "t.cpp", 1, made, ended=True),), shown)
         return found and found[1].line
 
     def test_by_the_product_of_its_extents(self):
@@ -165,6 +215,21 @@ class Smallest(unittest.TestCase):
         self.assertEqual(self.smallest((SILENT, shape(1, 1)), (shape(2, 2),)), 1)
         self.assertEqual(self.smallest((SILENT, shape(1, 1)), (shape(0, 2),)), 0)
         self.assertEqual(self.smallest((shape(2, 2),), (RACE, shape(1, 1))), 1)
+
+    def test_it_says_no_less_than_what_is_shown(self):
+        self.assertEqual(self.smallest((SILENT, shape(1, 1)), shown=SILENT), 0)
+        for shown in (TELLS, RACE):
+            self.assertIsNone(self.smallest((SILENT, shape(1, 1)), shown=shown))
+            self.assertEqual(self.smallest((SILENT, shape(1, 1)), (shape(0, 9),), shown=shown), 1)
+
+    def test_bytes_of_another_buffer_show_another_thing(self):
+        ours, others = ((said, shape(number, 3)) for number, said in enumerate(BYTES, 1))
+        self.assertEqual(self.smallest(ours, others, shown=BYTES[0]), 0)
+        self.assertEqual(self.smallest(ours, others, shown=BYTES[1]), 1)
+        self.assertEqual(self.smallest(others, ours, shown="N = 64, read: expected 8 bytes, got 9"), 1)
+        for numbers in (TELLS, "(m, l) after (0): expected (2, 1), got (2, 3)"):
+            self.assertIsNone(self.smallest(others, ours, shown=numbers))
+        self.assertEqual(self.smallest((shape(9, 9),), others, shown=BYTES[0]), 0)
 
     def test_extents_may_be_told_one_by_one(self):
         self.assertEqual(self.smallest((shape(2, 2),), ("Nq := 1", "Nk := 2", "D := 3")), 1)

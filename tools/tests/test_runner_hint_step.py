@@ -1,5 +1,8 @@
 """For which step `./course check` offers a hint: that of the mistake, which may come after the first step that is wrong."""
 
+import os
+import re
+import tomllib
 import unittest
 from dataclasses import replace
 from unittest import mock
@@ -42,9 +45,9 @@ class HintStep(CourseFolder):
         self.write(f"exercises/{NAME}/attention_forward.cpp", EXERCISE)
         self.lesson = replace(self.lesson, steps=("Scores", "Softmax", "Output"))
 
-    def hint_step(self, *mistakes, said=SAID, stop=None, wrong=TESTS, thrown=False, preset="cpu"):
+    def hint_step(self, *mistakes, said=SAID, stop=None, wrong=TESTS, thrown=False, preset="cpu", made_in=None):
         """Where `wrong` fail, all of them if nothing else is said; each mistake breaks all, and is caught by one."""
-        catalog = (lessons.Mistake(name, name, "", Symptoms(tuple(TESTS), SAID)) for name in mistakes)
+        catalog = (lessons.Mistake(name, name, "", Symptoms(tuple(TESTS), SAID), name, made_in) for name in mistakes)
         lesson = replace(self.lesson, mistakes=tuple(catalog))
         failure = Failure(said, "t.cpp", 1, (), thrown)
         properties = [
@@ -59,6 +62,24 @@ class HintStep(CourseFolder):
     def test_that_of_the_test_that_is_meant_to_catch_the_mistake(self):
         self.assertEqual(self.hint_step(THIRD), 3)
         self.assertEqual(self.hint_step(SECOND), 2)
+
+    def test_that_in_which_it_is_made_where_the_catalog_tells(self):
+        self.assertEqual(self.hint_step(THIRD, made_in=2), 2)
+        self.assertEqual(self.hint_step(SECOND, THIRD, made_in=1), 1)
+
+    def test_the_catalog_tells_it_where_the_code_is_of_another_step_than_the_test(self):
+        comment = re.compile(r"// Step (\d+)")
+        for lesson in lessons.load():
+            catalog = tomllib.loads((lesson.folder / "lesson.toml").read_text(encoding="utf-8"))["mistake"]
+            solution = (lesson.root / lesson.solution).read_text(encoding="utf-8")
+            for one, entry in zip(lesson.mistakes, catalog, strict=True):
+                if one.step is not None:
+                    with self.subTest(f"{lesson.number} {one.name}"):
+                        mistaken = solution.replace(entry["find"], entry["replace"])
+                        same = len(os.path.commonprefix([solution, mistaken]))
+                        above = comment.findall(solution[: solution.index("\n", same)])
+                        self.assertEqual(one.step, int(above[-1]))
+                        self.assertNotEqual(one.step, steps.of_test(lesson, one.caught_by))
 
     def test_of_several_mistakes_only_if_they_agree(self):
         self.assertEqual(self.hint_step(SECOND, SECOND), 2)

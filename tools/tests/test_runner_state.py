@@ -1,5 +1,6 @@
 """What the runner keeps: the state, the student's files, the stub."""
 
+import json
 import unittest
 from unittest import mock
 
@@ -205,6 +206,32 @@ class Lessons(CourseFolder):
             self.write(f"lessons/{self.lesson.name}/lesson.toml", text)
             with self.assertRaisesRegex(InternalError, "lessons/01_naive_attention/lesson.toml"):
                 load(self.root)
+        self.write(f"lessons/{self.lesson.name}/lesson.toml", TOML + "step = 3\n")
+        with self.assertRaisesRegex(InternalError, "a mistake is of step 3; the lesson has steps 1 to 2"):
+            load(self.root)
+
+    def test_a_damaged_record_of_symptoms_is_named_with_a_way_to_get_it_back(self):
+        from course.lessons import SYMPTOMS, load
+
+        file = f"lessons/{self.lesson.name}/{SYMPTOMS}"
+        sound = {"tests": ["a"], "mistakes": {"x": "x said"}, "apart": {"x": {"a": "said"}}}
+        self.write(file, json.dumps(sound))
+        load(self.root)
+        damages = {"tests": 3, "mistakes": [], "apart": {"x": 1}}, {"mistakes": {"x": "xx said"}}, {"tests": None}
+        texts = [
+            "{",
+            "[]",
+            "3",
+            "[" * 100_000,
+            *(json.dumps(sound | {k: v}) for one in damages for k, v in one.items()),
+        ]
+        for text in texts:
+            self.write(file, text)
+            with self.subTest(text[:80]), self.assertRaisesRegex(InternalError, f"^{file} is damaged: ") as caught:
+                load(self.root)
+            self.assertEqual(caught.exception.details, (f"To get it back: git checkout -- {file}",))
+        (self.root / file).unlink()
+        load(self.root)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,21 @@ class Matching(unittest.TestCase):
     def test_another_kind_does_not(self):
         self.assertEqual(self.matching("", "a", "nan", x=("a", "2")), ([], False))
 
+    def test_another_number_of_bytes_does_not(self):
+        said = "q, read: expected 8 bytes, got {}"
+        known = lessons.Mistake("x", "", "", Symptoms(("a", "b"), said.format(4), {"b": said.format(2)}))
+        for first, second, exact in ((4, 2, True), (4, 3, False), (5, 2, False)):
+            wrong = {"a": said.format(first), "b": said.format(second)}
+            self.assertEqual(symptoms.matching([known], set(), wrong), ([known] if exact else [], exact))
+
+    def test_what_a_test_says_besides_counts_too(self):
+        said = "q, read: expected 8 bytes, got {}"
+        known = lessons.Mistake("x", "", "", Symptoms(("a",), said.format(4), {"a": said.format(2)}))
+        for also, exact in ((2, True), (3, False)):
+            more = {"a": [said.format(4), said.format(also)]}
+            found = symptoms.matching([known], set(), {"a": said.format(4)}, more)
+            self.assertEqual(found, ([known] if exact else [], exact))
+
     def test_what_leaves_other_tests_unexplained_comes_near_in_the_same_words_only(self):
         self.assertEqual(self.matching("", "abcd", x=("ab", "2"), y=("abc", "2")), (["y"], False))
         self.assertEqual(self.matching("", "abcd", x=("ab", "2"), y=("abc", "3")), (["x"], False))
@@ -75,7 +90,7 @@ class Matching(unittest.TestCase):
 
     def test_another_test_may_tell_alike_mistakes_apart(self):
         x, y = (
-            lessons.Mistake(name, "", "", Symptoms(("a", "b"), OFF_BY.format(2), ("b", OFF_BY.format(value))))
+            lessons.Mistake(name, "", "", Symptoms(("a", "b"), OFF_BY.format(2), {"b": OFF_BY.format(value)}))
             for name, value in (("x", 3), ("y", 4))
         )
         for value, expected in ((4, [y]), (5, [])):
@@ -88,8 +103,8 @@ class Matching(unittest.TestCase):
         recorded = {"tests": ["a", "b", "c"], "mistakes": {"x": "x.x lse: expected 1, got 2", "y": ".x. q"}}
         x, y = Symptoms(("a", "c"), "lse: expected 1, got 2"), Symptoms(("b",), "q")
         self.assertEqual(symptoms.unpack(recorded), {"x": x, "y": y})
-        recorded["apart"] = {"x": ["c", "out"]}
-        self.assertEqual(symptoms.unpack(recorded)["x"].also, ("c", "out"))
+        recorded["apart"] = {"x": {"c": "out"}}
+        self.assertEqual(symptoms.unpack(recorded)["x"].also, {"c": "out"})
 
 
 class Catalog(unittest.TestCase):
@@ -97,8 +112,9 @@ class Catalog(unittest.TestCase):
 
     def matching(self, catalog, one, tests):
         wrong = dict.fromkeys(one.symptoms.broken, "")
-        wrong |= dict([one.symptoms.also] if one.symptoms.also else []) | {one.symptoms.first: one.symptoms.said}
-        return symptoms.matching(catalog, {*tests} - {*wrong}, wrong)
+        wrong |= one.symptoms.also | {one.symptoms.first: one.symptoms.said}
+        more = {test: [wrong[test], said] for test, said in one.symptoms.also.items()}
+        return symptoms.matching(catalog, {*tests} - {*wrong}, wrong, more)
 
     def each(self):
         for lesson in lessons.load():
@@ -170,11 +186,26 @@ class Recorded(CourseFolder):
         other = report("a", "b").replace(said, "p: expected 1, got 3")
         first_alike = report("a", "b").replace(said, "p: expected 1, got 3").replace("got 3", "got 2", 1)
         self.write_record(x=report("a", "b"), y=first_alike, z=other)
-        apart = {"x": ["b", said], "y": ["b", "p: expected 1, got 3"]}
+        apart = {"x": {"b": said}, "y": {"b": "p: expected 1, got 3"}}
         self.assertEqual(json.loads(self.file.read_text())["apart"], apart)
         self.assertEqual(record.groups(record.recorded(self.of_checks)), [])
         self.write_record(x=report("a", "b"), y=report("a", "b"))
         self.assertEqual(record.groups(record.recorded(self.of_checks)), [["x", "y"]])
+
+    def test_of_a_number_of_bytes_what_other_tests_say_is_recorded_too(self):
+        said = "read: expected 8 bytes, got {}"
+        one = report("a", "b", said=said.format(9)).replace("got 9", "got 4", 1)
+        self.write_record(x=one)
+        self.assertEqual(json.loads(self.file.read_text())["apart"], {"x": {"b": said.format(9)}})
+        twice = report("b", said=said.format(4)).replace(
+            "</Failure>", f'</Failure><Failure filename="t.cpp" line="2">{said.format(9)}</Failure>'
+        )
+        self.write_record(x=twice)
+        self.assertEqual(json.loads(self.file.read_text())["apart"], {"x": {"b": said.format(9)}})
+        second = report("a", "b", said=said.format(9)).replace(said.format(9), "p: expected 1, got 2", 1)
+        for alike in (report("a", "b", said=said.format(9)), second, report("b", said=said.format(9))):
+            self.write_record(x=alike)
+            self.assertNotIn("apart", json.loads(self.file.read_text()))
 
     def judged(self, seen=""):
         file = mistakes.report_of(self.of_checks, self.catalog[0])
