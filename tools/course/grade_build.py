@@ -44,6 +44,10 @@ class DoesNotCompile(Exception):
     """The first error."""
 
 
+class TookTooMuch(DoesNotCompile):
+    """More than the limits give."""
+
+
 @dataclass(frozen=True)
 class Symbol:
     name: str
@@ -65,7 +69,7 @@ class Workshop:
         self.contract, self.shared = self._symbols_to_keep()
 
     def make(self, data: bytes, folder: Path) -> Path:
-        """A test program of the file, in an empty folder."""
+        """A test program of the file, in an empty folder. The solution takes the same way."""
         source, made, assembly = (folder / name for name in (self.lesson.file, "submission.o", "submission.s"))
         source.write_bytes(data)
         dependencies = folder / "dependencies.txt"
@@ -85,17 +89,19 @@ class Workshop:
     def _compile(self, command: list[str], source: Path, folder: Path) -> None:
         ran = grade_sandbox.tool(command, folder, folder, self.limits)
         if ran.timed_out:
-            raise DoesNotCompile(f"compiling was ended after {self.limits.seconds:g} s")
+            raise TookTooMuch(f"compiling was ended after {self.limits.seconds:g} s")
         if ran.code == 0:
             return
         # Errors can quote the file in which they are, so first of all it must be one that may be read.
         self._check_read(grade_reading.headers(ran.text), source)
         grade_reading.check_quotable(source.read_bytes())
         said = grade_sandbox.Output(ran.code, grade_reading.without_headers(ran.text), ran.timed_out)
+        if _MEMORY.search(said.text):
+            raise TookTooMuch(f"compiling took more than {self.limits.memory} MB")
         raise DoesNotCompile(self._first_error(said, folder))
 
     def finish(self, made: Path, folder: Path) -> Path:
-        """Of an object file, a test program. The solution takes the same way."""
+        """Of an object file, a test program."""
         joined, alone, program = (folder / name for name in ("joined.o", ALONE, "tests"))
         cxx = self.link[0]
         self._tool([cxx, "-r", "-nostdlib", "-Wl,--force-group-allocation", str(made), "-o", str(joined)], folder)
@@ -135,8 +141,6 @@ class Workshop:
             raise DoesNotCompile(f"it cannot be linked: {told}")
 
     def _first_error(self, ran: grade_sandbox.Output, folder: Path) -> str:
-        if _MEMORY.search(ran.text):
-            return f"compiling took more than {self.limits.memory} MB"
         self._blame_machine(ran.text)
         error = compiler.diagnose(ran.text, folder, self.lesson.file)
         if isinstance(error, compiler.CompileError):
@@ -158,8 +162,11 @@ class Workshop:
         """From the course, the contract and reference/; from elsewhere, what the compiler finds by itself."""
         for name in names:
             path = (source.parent / name).resolve()
-            inside = self.allowed if path.is_relative_to(self.root) else (*self.allowed, *self.system)
-            if path != source.resolve() and not any(path.is_relative_to(one) for one in inside):
+            # A link in a folder of the system leads to a header of the system, wherever that lies.
+            link = (source.parent / name).parent.resolve() / Path(name).name
+            ours = any(path.is_relative_to(one) for one in self.allowed)
+            found = any(at.is_relative_to(one) for at in (path, link) for one in self.system)
+            if path != source.resolve() and not ours and (path.is_relative_to(self.root) or not found):
                 shown = path.relative_to(self.root) if path.is_relative_to(self.root) else path
                 where = grade_reading.at(source.read_bytes(), path.name.encode())
                 raise Refused(f"includes {shown}, which is not part of the lesson{where}")
