@@ -1,6 +1,8 @@
 """./course grade: which files can come into a submission while it is compiled."""
 
 import unittest
+from pathlib import Path
+from unittest import mock
 
 from course import grade_reading
 from course.grade_build import Workshop
@@ -88,6 +90,20 @@ class Places(CourseFolder):
         (self.root / "made/c.h").symlink_to("../secret")
         with self.assertRaises(Refused):
             self.check("c.h")
+
+
+class Sections(unittest.TestCase):
+    def check(self, name, size):
+        with mock.patch(
+            "course.grade_build._output", return_value=f" 26 {name}   {size}  0000000000000000  CONTENTS\n"
+        ):
+            Workshop._check(mock.Mock(), Path("joined.o"), [])
+
+    def test_a_section_that_is_not_ordinary_is_refused_unless_it_is_empty(self):
+        self.check(".text.f", "00000010")
+        self.check(".linker-options", "00000000")  # of Clang
+        with self.assertRaisesRegex(Refused, "section .linker-options"):
+            self.check(".linker-options", "00000010")
 
 
 class Headers(unittest.TestCase):
