@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import compiler, locks, process, screen
-from .errors import InternalError
+from .errors import InternalError, not_writable
 from .lessons import ROOT
 
 # What the tools say when files of an interrupted build are in the way, rather than an error in a source.
@@ -114,9 +114,7 @@ class Build:
         while not place.exists():
             place = place.parent
         if not os.access(place, os.W_OK):
-            raise InternalError(
-                f"Cannot write in {place}.", "The course needs a folder that you may write to: copy it to one."
-            )
+            raise not_writable(str(place), "no permission, or read-only")
 
     def _cmake(self, *flags: str, may_fail: bool = False) -> bool:
         log = self.logs / "configure.log"

@@ -14,7 +14,7 @@ from pathlib import Path
 from . import demo_gpu, demo_kernels, demo_live, demo_program, demo_screen, process, screen
 from .build import Build
 from .demo_screen import COLORS, line, same_bytes, size, total
-from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError
+from .errors import NOT_RIGHT, RIGHT, InternalError, UsageError, not_writable
 from .lessons import ROOT
 from .parser import Parser
 
@@ -184,12 +184,14 @@ def check_flags(flags) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Before anything runs, so that nobody waits for figures that cannot be kept. Raises UsageError."""
+    """Before anything runs, so that nobody waits for figures that cannot be kept. Raises CourseError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
+        if path == FIGURES:
+            raise not_writable(".course/", error.strerror) from error
         reason = "it is a file" if path.is_file() else error.strerror
         raise UsageError(f"--out '{path}': must be a folder that can be written to: {reason}.") from error
 

@@ -26,3 +26,9 @@ class UsageError(CourseError):
 
 class InternalError(CourseError):
     """The course itself, its set-up or the machine failed: never a verdict on the student's work."""
+
+
+def not_writable(place: str, reason: str) -> InternalError:
+    return InternalError(
+        f"Cannot write in {place}: {reason}.", "The course needs a folder that you may write to: copy it to one."
+    )

@@ -184,8 +184,10 @@ class Grader:
         self.cases[lesson.name] = grade_build.tests_of(lesson, self.build.binary(target))
         try:
             with screen.progress(f"trying the solution of lesson {lesson.number}"), _scratch() as folder:
-                program = workshop.finish(self.build.folder / workshop.solution, folder)
+                program = workshop.make((lesson.root / lesson.solution).read_bytes(), folder)
                 steps = self._test(lesson, program, folder, None)
+        except grade_build.TookTooMuch as error:
+            raise self._too_little(lesson, str(error)) from None
         except (grade_build.DoesNotCompile, Refused) as error:
             raise InternalError(f"The solution of lesson {lesson.number}: {error}") from None
         except grade_sandbox.DidNotStart as error:

@@ -36,12 +36,16 @@ _ORDINARY = re.compile(
     r"\.(text|data|rodata|bss|tdata|tbss|init_array|fini_array|ctors|dtors|eh_frame|gcc_except_table|comment|group|debug|"
     r"note\.GNU-stack|note\.gnu\.property|llvm_addrsig|lrodata|ldata|lbss)\b"
 )
-_SECTION = re.compile(r"^\s*\d+ (\S+)\s+[0-9a-f]{8,}", re.MULTILINE)
+_SECTION = re.compile(r"^\s*\d+ (\S+)\s+(?!0+ )[0-9a-f]{8,}", re.MULTILINE)  # one that is not empty
 _MEMORY = re.compile(r"out of memory|virtual memory exhausted|cannot allocate memory|std::bad_alloc", re.IGNORECASE)
 
 
 class DoesNotCompile(Exception):
     """The first error."""
+
+
+class TookTooMuch(DoesNotCompile):
+    """More than the limits give."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,11 @@ class Workshop:
         self.root = lesson.root.resolve()
         self.compile = self._compile_command()
         self.link, self.solution = self._link_command()
-        self.system = self._system_folders()
+        self.system, self.shown = self._system_folders()
         self.contract, self.shared = self._symbols_to_keep()
 
     def make(self, data: bytes, folder: Path) -> Path:
-        """A test program of the file, in an empty folder."""
+        """A test program of the file, in an empty folder. The solution takes the same way."""
         source, made, assembly = (folder / name for name in (self.lesson.file, "submission.o", "submission.s"))
         source.write_bytes(data)
         dependencies = folder / "dependencies.txt"
@@ -73,7 +77,7 @@ class Workshop:
         places = {"-o": str(assembly), "-c": str(source)}
         command = [places.get(before, word) for before, word in zip(["", *self.compile], self.compile, strict=False)]
         command[command.index("-c")] = "-S"
-        self._compile([*command, *SHOWN, "-MD", "-MF", str(dependencies)], source, folder)
+        self._compile([*command, *self.shown, "-MD", "-MF", str(dependencies)], source, folder)
         listed = dependencies.read_text(encoding="utf-8", errors="replace").partition(":")[2].replace("\\\n", " ")
         read = [one.replace("\\ ", " ").replace("$$", "$") for one in re.split(r"(?<!\\)\s+", listed.strip())]
         self._check_read(read, source)
@@ -85,20 +89,34 @@ class Workshop:
     def _compile(self, command: list[str], source: Path, folder: Path) -> None:
         ran = grade_sandbox.tool(command, folder, folder, self.limits)
         if ran.timed_out:
-            raise DoesNotCompile(f"compiling was ended after {self.limits.seconds:g} s")
+            raise TookTooMuch(f"compiling was ended after {self.limits.seconds:g} s")
         if ran.code == 0:
             return
         # Errors can quote the file in which they are, so first of all it must be one that may be read.
         self._check_read(grade_reading.headers(ran.text), source)
         grade_reading.check_quotable(source.read_bytes())
         said = grade_sandbox.Output(ran.code, grade_reading.without_headers(ran.text), ran.timed_out)
+        if _MEMORY.search(said.text):
+            raise TookTooMuch(f"compiling took more than {self.limits.memory} MB")
         raise DoesNotCompile(self._first_error(said, folder))
 
     def finish(self, made: Path, folder: Path) -> Path:
-        """Of an object file, a test program. The solution takes the same way."""
+        """Of an object file, a test program."""
         joined, alone, program = (folder / name for name in ("joined.o", ALONE, "tests"))
         cxx = self.link[0]
-        self._tool([cxx, "-r", "-nostdlib", "-Wl,--force-group-allocation", str(made), "-o", str(joined)], folder)
+        self._tool(
+            [
+                cxx,
+                "-r",
+                "-nostdlib",
+                "-Wl,--force-group-allocation",
+                "-Wl,--build-id=none",
+                str(made),
+                "-o",
+                str(joined),
+            ],
+            folder,
+        )
         symbols = _symbols(joined)
         self._check(joined, symbols)
         # Whatever the file defines besides the functions of the lesson is its own, and replaces nothing elsewhere.
@@ -135,8 +153,6 @@ class Workshop:
             raise DoesNotCompile(f"it cannot be linked: {told}")
 
     def _first_error(self, ran: grade_sandbox.Output, folder: Path) -> str:
-        if _MEMORY.search(ran.text):
-            return f"compiling took more than {self.limits.memory} MB"
         self._blame_machine(ran.text)
         error = compiler.diagnose(ran.text, folder, self.lesson.file)
         if isinstance(error, compiler.CompileError):
@@ -158,8 +174,11 @@ class Workshop:
         """From the course, the contract and reference/; from elsewhere, what the compiler finds by itself."""
         for name in names:
             path = (source.parent / name).resolve()
-            inside = self.allowed if path.is_relative_to(self.root) else (*self.allowed, *self.system)
-            if path != source.resolve() and not any(path.is_relative_to(one) for one in inside):
+            # A link in a folder of the system leads to a header of the system, wherever that lies.
+            link = (source.parent / name).parent.resolve() / Path(name).name
+            ours = any(path.is_relative_to(one) for one in self.allowed)
+            found = any(at.is_relative_to(one) for at in (path, link) for one in self.system)
+            if path != source.resolve() and not ours and (path.is_relative_to(self.root) or not found):
                 shown = path.relative_to(self.root) if path.is_relative_to(self.root) else path
                 where = grade_reading.at(source.read_bytes(), path.name.encode())
                 raise Refused(f"includes {shown}, which is not part of the lesson{where}")
@@ -195,7 +214,8 @@ class Workshop:
             raise InternalError(f"build/{self.folder.name} does not know how {target} is linked.")
         return words, solution[0]
 
-    def _system_folders(self) -> list[Path]:
+    def _system_folders(self) -> tuple[list[Path], tuple[str, ...]]:
+        """And the flags by which the compiler names its headers."""
         cxx = self.compile[0] if "ccache" not in self.compile[0] else self.compile[1]
         said = _output([cxx, "-E", "-v", "-x", "c++", "/dev/null"])
         found = (
@@ -204,10 +224,10 @@ class Workshop:
         flags = [word.removeprefix("-I") for word in self.compile if word.startswith("-I")]
         flags += [word for before, word in zip(self.compile, self.compile[1:], strict=False) if before == "-isystem"]
         folders = [Path(one.strip()).resolve() for one in found] + [Path(one).resolve() for one in flags]
-        return [
-            *(one for one in folders if not one.is_relative_to(self.root)),
-            Path("/usr/include/stdc-predef.h").resolve(),
-        ]
+        system = [one for one in folders if not one.is_relative_to(self.root)]
+        # Clang shows each header by the place where it was found. GCC shows where a link leads, if that is shorter.
+        as_found = ("-fno-canonical-system-headers",) if "\ngcc version" in said else ()
+        return [*system, Path("/usr/include/stdc-predef.h").resolve()], (*SHOWN, *as_found)
 
     def _symbols_to_keep(self) -> tuple[set[str], set[str]]:
         """What the tests call and the solution defines; and the variables of headers, of which a program has one each."""

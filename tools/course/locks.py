@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from . import screen
-from .errors import InternalError
+from .errors import not_writable
 
 
 @contextmanager
@@ -15,10 +15,7 @@ def build_folder(root: Path, preset: str):
         path.parent.mkdir(exist_ok=True)
         lock = open(path, "w")
     except OSError as error:
-        raise InternalError(
-            f"Cannot write in .course/: {error.strerror}.",
-            "The course needs a folder that you may write to: copy it to one.",
-        ) from None
+        raise not_writable(".course/", error.strerror) from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

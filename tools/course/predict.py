@@ -23,6 +23,7 @@ def predict(lesson: Lesson, state: State, exercise: bool, show: bool) -> int:
     who = "exercise" if exercise else "solution"
     entry = _waiting(lesson, prediction, state, who)
     if entry is None:
+        state.must_be_writable()
         entry = _ask(lesson, prediction, who)
         if entry is None:
             return NOT_RIGHT

@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import subprocess
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import cuda_tools
 
-from . import gpu, ncu, process, profile_table, screen
+from . import git, gpu, ncu, process, profile_table, screen
 from .bench import build_program
 from .build import Build
 from .errors import NOT_RIGHT, RIGHT, USAGE, CourseError, InternalError, UsageError
@@ -209,12 +208,10 @@ def of_lesson(kernels: list[ncu.Kernel], names: list[str]) -> list[ncu.Kernel]:
 def commit_of(root: Path) -> str | None:
     """Git's name for what was measured; None where there is no git."""
     try:
-        named = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=root, capture_output=True, text=True
-        )
+        named = git.run(root, "describe", "--always", "--dirty", "--exclude=*")
     except OSError:
         return None
-    return named.stdout.strip() or None
+    return named.stdout.decode().strip() or None
 
 
 def write(path: Path, found: Profile, commit: str | None) -> None:

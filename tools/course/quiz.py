@@ -53,6 +53,7 @@ def _introduce(lesson: Lesson, seed: int, total: int, answers: bool) -> None:
 
 
 def _ask(lesson: Lesson, state: State, seed: int, questions: list[tuple[Kind, Question]]) -> int:
+    state.must_be_writable()
     asked = right = 0
     try:
         for place, (kind, question) in enumerate(questions, 1):

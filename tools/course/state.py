@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from . import screen
-from .errors import InternalError
+from .errors import not_writable
 from .lessons import Lesson
 
 FIELDS = {
@@ -60,16 +60,18 @@ class State:
             )
             fresh.replace(self.path)  # a reader sees the old file or the new one, never a half
 
+    def must_be_writable(self) -> None:
+        """Before somebody is asked for what could not be kept. Raises InternalError."""
+        with self._locked():
+            pass
+
     @contextmanager
     def _locked(self):
         try:
             self.folder.mkdir(exist_ok=True)
             lock = open(self.folder / "state.lock", "w")
         except OSError as error:
-            raise InternalError(
-                f"Cannot write in .course/: {error.strerror}.",
-                "The runner keeps the last verdicts and the hints seen there.",
-            ) from None
+            raise not_writable(".course/", error.strerror) from None
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

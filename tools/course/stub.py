@@ -1,8 +1,6 @@
 """The stub of an exercise, as the course gave it, from git's history."""
 
-import subprocess
-from pathlib import Path
-
+from . import git
 from .lessons import Lesson
 
 NEWEST = 50  # versions looked at; the first of them nearly always answers
@@ -26,7 +24,7 @@ def find(lesson: Lesson) -> bytes | None:
 def why_unknown(lesson: Lesson) -> str:
     """Git's own words for why there is no stub to be had."""
     try:
-        done = _git(lesson.root, "log", "-1", "--format=%H", "--", lesson.exercise)
+        done = git.run(lesson.root, "log", "-1", "--format=%H", "--", lesson.exercise)
     except FileNotFoundError:
         return "git is not installed"
     if not lesson.in_git():
@@ -35,22 +33,20 @@ def why_unknown(lesson: Lesson) -> str:
     return complaint.splitlines()[0] if complaint else "git has no version of this file"
 
 
-def _git(root: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess:
-    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, input=given)
-
-
 def _versions(lesson: Lesson) -> list[bytes]:
     """Committed versions of the exercise, newest first, down to the one that came with what is given now."""
     if not lesson.in_git():
         return []  # an archive unpacked inside some other repository must not be answered by that one
     try:
-        given = _git(lesson.root, "log", "-1", "--format=%H", "--", f"lessons/{lesson.name}").stdout.decode().strip()
+        given = git.run(lesson.root, "log", "-1", "--format=%H", "--", f"lessons/{lesson.name}").stdout.decode().strip()
         since = [f"{given}..HEAD"] if given else ["HEAD"]
         later = (
-            _git(lesson.root, "log", f"-{NEWEST}", "--format=%H", *since, "--", lesson.exercise).stdout.decode().split()
+            git.run(lesson.root, "log", f"-{NEWEST}", "--format=%H", *since, "--", lesson.exercise)
+            .stdout.decode()
+            .split()
         )
         wanted = "".join(f"{commit}:{lesson.exercise}\n" for commit in [*later, given] if commit)
-        return _split(_git(lesson.root, "cat-file", "--batch", given=wanted.encode()).stdout)
+        return _split(git.run(lesson.root, "cat-file", "--batch", given=wanted.encode()).stdout)
     except FileNotFoundError:
         return []
 

@@ -27,11 +27,14 @@ class Launcher(InFolder):
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=cwd, env=variables, timeout=60
         )
 
+    def log(self) -> str:
+        return (self.course.parent / ".course" / "setup.log").read_text()
+
     def without_python(self, *more: str) -> str:
         """A PATH with what the launcher uses, and no Python."""
         folder = self.folder / "bin"
         folder.mkdir(exist_ok=True)
-        for name in ("sh", "env", "readlink", "dirname", "id", "ls", *more):
+        for name in ("sh", "env", "readlink", "dirname", "id", "ls", "mkdir", "tail", "sed", *more):
             target = shutil.which(name)
             if target and not (folder / name).exists():
                 (folder / name).symlink_to(target)
@@ -74,8 +77,32 @@ class Launcher(InFolder):
         for arguments, environment in ((["--yes", "demo"], {}), (["demo"], {"COURSE_YES": "1"}), (["demo"], {})):
             done = self.start(str(self.course), *arguments, path=path, **{"COURSE_OFFLINE": "0", **environment})
             self.assertEqual(done.returncode, 1)
-            self.assertIn("apt-get ran", done.stderr)
+            self.assertEqual(self.log().count("apt-get ran"), 2)
+            self.assertNotIn("apt-get ran", done.stderr)
             self.assertIn("older than 3.11", done.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "the rights of root are needed")
+    def test_what_fails_is_shown_by_the_end_of_the_log(self):
+        path = self.without_python("seq")
+        self.program("apt-get", "").write_text('#!/bin/sh\nseq 20\necho "cannot do $*" >&2\nexit 100\n')
+        done = self.start(str(self.course), "demo", path=path, COURSE_OFFLINE="0")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Updating the lists of packages failed.", done.stderr)
+        self.assertIn("    20\n    cannot do update\n", done.stderr)
+        self.assertIn("Installing Python failed.", done.stderr)
+        self.assertNotIn("    13\n", done.stderr)
+        self.assertIn("\n$ apt-get update\n1\n2\n", self.log())
+
+    @unittest.skipUnless(os.geteuid() == 0, "the rights of root are needed")
+    def test_where_it_cannot_write_nothing_is_installed(self):
+        path = self.without_python()
+        ran = self.folder / "ran"
+        self.program("apt-get", "").write_text(f"#!/bin/sh\n: >'{ran}'\n")
+        (self.course.parent / ".course").write_text("a file\n")
+        done = self.start(str(self.course), "demo", path=path, COURSE_OFFLINE="0")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a folder that you may write to", done.stderr)
+        self.assertFalse(ran.exists())
 
     def test_an_old_python_is_not_mended_by_apt(self):
         path = self.without_python()

@@ -250,6 +250,15 @@ class Whole(CourseFolder):
             demo_traffic.main(["--out", str(self.root)])
         build.assert_not_called()
 
+    def test_where_nobody_named_a_folder_the_course_is_what_cannot_be_written_to(self):
+        with (
+            mock.patch.object(demo_traffic.tempfile, "TemporaryFile", side_effect=PermissionError(13, "not yours")),
+            mock.patch.object(demo_program, "build") as build,
+            self.assertRaisesRegex(InternalError, "Cannot write in .course/: not yours"),
+        ):
+            demo_traffic.main([])
+        build.assert_not_called()
+
     def test_the_figures_that_are_named_are_drawn_and_no_others(self):
         with mock.patch.object(process, "stream", return_value=(0, "")) as stream:
             names = demo_traffic.draw_figures(self.root)

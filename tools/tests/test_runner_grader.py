@@ -7,6 +7,7 @@ from course import grade, grade_build, grade_sandbox
 from course.build import Built
 from course.errors import InternalError, UsageError
 from course.grade_points import StepGrade
+from course.grade_reading import Refused
 from course_folder import CourseFolder
 
 FILE = "attention_forward.cpp"
@@ -73,13 +74,24 @@ class Settings(CourseFolder):
             self.assertEqual(caught.exception.details[:2], (step["message"], "step 1, the test: a"))
         with self.assertRaisesRegex(UsageError, "nothing was graded"):
             self.grade(error=grade_sandbox.DidNotStart("it was ended after 0.3 s"))
+        self.workshop.make.side_effect = grade_build.TookTooMuch("compiling took more than 2048 MB")
+        with self.assertRaisesRegex(UsageError, "nothing was graded") as caught:
+            self.grade(message="")
+        self.assertEqual(caught.exception.details[0], "compiling took more than 2048 MB")
 
     def test_a_solution_that_is_wrong_is_no_matter_of_limits(self):
         with self.assertRaisesRegex(InternalError, "does not pass: got 2"):
             self.grade(message="got 2")
-        self.workshop.finish.side_effect = grade_build.DoesNotCompile("no function")
+        self.workshop.make.side_effect = grade_build.DoesNotCompile("no function")
         with self.assertRaisesRegex(InternalError, "solution of lesson 01: no function"):
             self.grade(message="")
+
+    def test_a_solution_that_would_be_refused_costs_nobody_points(self):
+        self.workshop.make.side_effect = Refused("includes /usr/lib/errno.h, which is not part of the lesson")
+        with self.assertRaisesRegex(InternalError, "solution of lesson 01: includes /usr/lib/errno.h"):
+            self.grade(message="")
+        (given, _), _ = self.workshop.make.call_args
+        self.assertEqual(given, (self.root / self.lesson.solution).read_bytes())
 
     def test_inputs_with_which_the_solution_fails_cost_nobody_points(self):
         grader = grade.Grader(grade.Options([], []), self.root)

@@ -70,6 +70,12 @@ class Predicted(CourseFolder):
         log = (self.root / ".course/logs/predict.log").read_text()
         self.assertIn("--benchmark_filter=^(v1/N:256|slow/N:256)(/|$)", log)
 
+    def test_what_cannot_be_kept_is_not_asked_for(self):
+        self.write(".course/state.lock/file", "in a folder where the file should be\n")
+        with self.assertRaisesRegex(InternalError, "Cannot write in .course/"):
+            self.run_predict(RIGHT)
+        self.assertEqual(self.output(), "")
+
     def test_wrong_numbers_are_explained(self):
         self.assertEqual(self.run_predict(b"299008\n16384*2\n4\n30\n"), 0)
         output = self.output()

@@ -13,7 +13,7 @@ import unittest
 from unittest import mock
 
 from course import asking, cli, lessons
-from course.errors import UsageError
+from course.errors import InternalError, UsageError
 from course_folder import NAME, CourseFolder
 
 QUIZ = """\
@@ -97,6 +97,12 @@ class Quiz(CourseFolder):
         self.assertEqual(set(self.remembered()), {"size", "blocks"})
         self.assertEqual(self.run_quiz(b""), 1)
         self.assertIn("0 of 0 right. 3 not asked.", self.output())
+
+    def test_what_cannot_be_kept_is_not_asked_for(self):
+        self.write(".course/state.lock/file", "in a folder where the file should be\n")
+        with self.assertRaisesRegex(InternalError, "Cannot write in .course/"):
+            self.run_quiz(b"12\n4\na\n")
+        self.assertNotIn("How many bytes", self.output())
 
     def test_an_interruption_keeps_what_was_answered(self):
         with mock.patch.object(asking, "line", side_effect=["1", "3", KeyboardInterrupt]):

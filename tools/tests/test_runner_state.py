@@ -128,6 +128,13 @@ class Reset(CourseFolder):
         self.assertTrue(self.exercise.is_symlink())
         self.assertEqual(elsewhere.read_text(), STUB)
 
+    def test_a_checkout_of_another_user_has_its_stubs_too(self):
+        self.commit()
+        self.exercise.write_text(SOLUTION)
+        with mock.patch.dict("os.environ", {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}):
+            self.assertEqual(reset(self.lesson, self.state, yes=True), 0)
+        self.assertEqual(self.exercise.read_text(), STUB)
+
     def test_without_git_nothing_is_changed(self):
         self.exercise.write_text(SOLUTION)
         with self.assertRaises(InternalError):
