@@ -34,8 +34,9 @@ def parse(text: str, unit: str = "") -> Fraction:
 
 
 def words(value: Fraction | float, unit: str = "") -> str:
-    """4,521,984 bytes; of what is no whole number six digits."""
+    """4,521,984 bytes, 1 byte; of what is no whole number six digits."""
     number = f"{int(value):,}" if value == int(value) else f"{float(value):.6g}"
+    unit = unit.removesuffix("s") if value == 1 else unit
     return f"{number} {unit}".rstrip()
 
 

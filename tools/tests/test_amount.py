@@ -65,6 +65,7 @@ class Parse(unittest.TestCase):
 
     def test_words(self):
         self.assertEqual(amount.words(Fraction(4521984), "bytes"), "4,521,984 bytes")
+        self.assertEqual(amount.words(Fraction(1), "bytes"), "1 byte")
         self.assertEqual(amount.words(Fraction(1, 3)), "0.333333")
         self.assertEqual(amount.words(-1.0), "-1")
 
