@@ -2,6 +2,7 @@
 
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -86,3 +87,16 @@ class _Lines:
 
     def flush(self):
         pass
+
+
+def gone(pid):
+    """Whether a process has ended, or does so within five seconds."""
+    for _ in range(50):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().split(")")[1].split()[0] == "Z":
+                    return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.1)
+    return False

@@ -9,8 +9,7 @@ import unittest
 from course import grade_build, grade_sandbox
 from course.errors import InternalError
 from course.grade_sandbox import Draw, Limits
-from course_folder import CourseFolder
-from test_runner_commands import _gone
+from course_folder import CourseFolder, gone
 
 # Reads the tokens, as the harness does.
 BEGIN = """\
@@ -60,7 +59,7 @@ class Programs(CourseFolder):
         )
         self.assertIn("ended after 2 s", ran.stop)
         self.assertLess(time.monotonic() - start, 30)
-        self.assertTrue(_gone(int(ran.failed["pid"])))
+        self.assertTrue(gone(int(ran.failed["pid"])))
 
     def test_an_interruption_ends_what_runs_and_starts_nothing_more(self):
         self.addCleanup(grade_sandbox._ended.clear)
