@@ -16,6 +16,7 @@ from pathlib import Path
 import record_gpu
 import script
 from data import PlotError
+from tables_lab import TOOLS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -26,7 +27,6 @@ from course.bugs import Bug  # noqa: E402
 
 RUNS = 20  # of the tests of a kernel: what a race does is a matter of chance
 TIME_LIMIT = 120  # seconds
-TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 ENDED = re.compile(r"^(?:All tests passed|test cases: +\d+ \|)", re.MULTILINE)
 FOUND = re.compile(r"^=+ (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.MULTILINE)
 MEASURED = (
